@@ -1,0 +1,67 @@
+"""Every error that mergebo raises on purpose.
+
+One root, `MergeboError`, so that a caller can catch everything of ours; each error is also the builtin that fits, so that
+code which never heard of mergebo catches it too. Messages show the offending values and the way out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ArgumentError",
+    "InvalidCodeError",
+    "MergeboError",
+    "NotAPermutationError",
+    "NotNumbersError",
+    "SearchLimitError",
+    "ShapeError",
+    "SlotError",
+    "UnsupportedError",
+    "unknown_choice",
+]
+
+
+class MergeboError(Exception):
+    """Root of all errors raised by mergebo."""
+
+
+class NotAPermutationError(MergeboError, ValueError):
+    """A row does not hold each of 0..n-1 exactly once."""
+
+
+class NotNumbersError(MergeboError, TypeError):
+    """Something that cannot be read as an array of whole numbers."""
+
+
+class ShapeError(MergeboError, ValueError):
+    """An array has the wrong shape, or a size that cannot be."""
+
+
+class SlotError(MergeboError, IndexError):
+    """A slot number outside 0..n-1."""
+
+
+class ArgumentError(MergeboError, ValueError):
+    """An option has a value that is not among the possible ones."""
+
+
+class InvalidCodeError(MergeboError, ValueError):
+    """Bits that no permutation has under the map that should decode them."""
+
+
+class UnsupportedError(MergeboError, NotImplementedError):
+    """The object has no such operation, for a reason that the message gives."""
+
+
+class SearchLimitError(MergeboError, RuntimeError):
+    """An exact search was stopped at its limit before it had proved its answer."""
+
+
+def unknown_choice(what: str, given: object, choices: Iterable[str]) -> ArgumentError:
+    """The error for a name that is not among `choices`, with the nearest name as a hint."""
+    names = list(choices)
+    close = difflib.get_close_matches(str(given), names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return ArgumentError(f"{what} must be one of {', '.join(map(repr, names))}, got {given!r}{hint}")
