@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# Compiling the first example takes seconds and machines are shared: a deadline would measure those, not the code.
+settings.register_profile("default", deadline=None, max_examples=25, derandomize="CI" in os.environ)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
