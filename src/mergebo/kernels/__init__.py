@@ -1,0 +1,27 @@
+"""GPyTorch kernels whose inputs are permutations."""
+
+from mergebo.kernels.average import RelabelledAverage
+from mergebo.kernels.base import PermutationKernel
+from mergebo.kernels.comparisons import (
+    ComparisonKernel,
+    KendallKernel,
+    MallowsKernel,
+    MergeKernel,
+    NetworkKernel,
+    RandomComparisonsKernel,
+)
+from mergebo.kernels.positions import AdjacencyKernel, PositionKernel, SpearmanKernel
+
+__all__ = [
+    "AdjacencyKernel",
+    "ComparisonKernel",
+    "KendallKernel",
+    "MallowsKernel",
+    "MergeKernel",
+    "NetworkKernel",
+    "PermutationKernel",
+    "PositionKernel",
+    "RandomComparisonsKernel",
+    "RelabelledAverage",
+    "SpearmanKernel",
+]

@@ -1,0 +1,56 @@
+"""What all kernels on permutations share: input checks, the view, normalised distances, diagonals."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, get_args
+
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from mergebo.errors import UnsupportedError, unknown_choice
+from mergebo.kernels.tensors import read_tensor
+from mergebo.permutations import View, item_count
+
+
+class PermutationKernel(Kernel):
+    """`exp(-d / (2 l^2))`, d a distance of permutations divided by its largest value: l means the same at every n.
+
+    Inputs are orders as tensors `... x n` of any number type; anything else is an error. The kernel reads them as they are
+    (`view="order"`) or inverted (`view="rank"`). Use it as any GPyTorch kernel: `ScaleKernel(MergeKernel(15))` adds an
+    outputscale, `active_dims` picks the order's columns out of a longer input. There are no gradients with respect to
+    inputs.
+    """
+
+    has_lengthscale = True
+
+    def __init__(self, n: int, *, view: View = "order", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if view not in get_args(View):
+            raise unknown_choice("view", view, get_args(View))
+        self.n = item_count(n)
+        self.view = view
+
+    def distance(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Normalised distances, 0 to 1: orders `... x A x n` and `... x B x n` -> `... x A x B`; leading sizes broadcast."""
+        return self._distance(*(read_tensor(x, self.view, self.n) for x in (x1, x2))).to(x1) / max(1, self._largest())
+
+    @abstractmethod
+    def _distance(self, a: Tensor, b: Tensor) -> Tensor:
+        """Distances of valid int64 permutations, already in the kernel's view."""
+
+    @abstractmethod
+    def _largest(self) -> int:
+        """What distances are divided by."""
+
+    def _similarity(self, distance: Tensor, diag: bool) -> Tensor:
+        lengthscale = self.lengthscale.squeeze(-1) if diag else self.lengthscale
+        return distance.div(-2 * lengthscale**2).exp()
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, last_dim_is_batch: bool = False, **params: Any) -> Tensor:
+        if last_dim_is_batch:
+            raise UnsupportedError("a permutation cannot be split into its entries: last_dim_is_batch is not possible")
+        if not diag:
+            return self._similarity(self.distance(x1, x2), diag)
+        # Row by row: every row is a batch of one.
+        return self._similarity(self.distance(x1.unsqueeze(-2), x2.unsqueeze(-2))[..., 0, 0], diag)

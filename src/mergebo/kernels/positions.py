@@ -1,0 +1,81 @@
+"""Kernels on where items are and what is next to what."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from mergebo.errors import unknown_choice
+from mergebo.kernels.base import PermutationKernel
+from mergebo.permutations import View, adjacency, footrule, hamming, spearman
+
+Metric: TypeAlias = Literal["footrule", "rho"]
+
+
+class SpearmanKernel(PermutationKernel):
+    """How far entries are displaced: `"footrule"`, the sum of |a - b|, or `"rho"`, the sum of (a - b)^2.
+
+    With `view="rank"` an item's displacement; with `view="order"` a difference of item numbers, which means something only
+    where the numbers do.
+    """
+
+    def __init__(self, n: int, metric: Metric = "footrule", *, view: View = "order", **kwargs: Any) -> None:
+        super().__init__(n, view=view, **kwargs)
+        if metric not in get_args(Metric):
+            raise unknown_choice("metric", metric, get_args(Metric))
+        self.metric = metric
+
+    def _distance(self, a: Tensor, b: Tensor) -> Tensor:
+        x, y = a.double(), b.double()
+        if self.metric == "footrule":
+            return torch.cdist(x, y, p=1)
+        return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+
+    def _largest(self) -> int:
+        return (footrule if self.metric == "footrule" else spearman).maximum(self.n)
+
+
+class PositionKernel(PermutationKernel):
+    """How many slots hold different items: RBF on the one-hot matrix of items and slots. The same in both views."""
+
+    def _distance(self, a: Tensor, b: Tensor) -> Tensor:
+        return _mismatches(a, b)
+
+    def _largest(self) -> int:
+        return hamming.maximum(self.n)
+
+
+class AdjacencyKernel(PermutationKernel):
+    """How many neighbouring pairs are not shared: RBF on the one-hot matrix of neighbours.
+
+    `directed` tells (a, b) from (b, a); `cyclic` makes the last item a neighbour of the first, as in a round tour.
+    """
+
+    def __init__(self, n: int, *, directed: bool = False, cyclic: bool = False, view: View = "order", **kwargs: Any) -> None:
+        super().__init__(n, view=view, **kwargs)
+        self.directed = directed
+        self.cyclic = cyclic
+
+    def _distance(self, a: Tensor, b: Tensor) -> Tensor:
+        # Open ends are marked differently in a and b, so that they match nothing.
+        after = self._neighbours(a, 1, -1)
+        shared = self.n - _mismatches(after, self._neighbours(b, 1, -2))
+        if not self.directed:
+            shared = shared + self.n - _mismatches(after, self._neighbours(b, -1, -2))
+        return (self._largest() - shared).clamp_min(0)
+
+    def _neighbours(self, a: Tensor, step: int, end: int) -> Tensor:
+        """For each item the one `step` slots further on, or `end`."""
+        following = a.roll(-step, dims=-1)
+        if not self.cyclic:
+            following[..., -1 if step > 0 else 0] = end
+        return torch.empty_like(a).scatter_(-1, a, following)
+
+    def _largest(self) -> int:
+        return adjacency.maximum(self.n, directed=self.directed, cyclic=self.cyclic)
+
+
+def _mismatches(a: Tensor, b: Tensor) -> Tensor:
+    return torch.cdist(a.double(), b.double(), p=0)
