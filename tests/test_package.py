@@ -83,7 +83,7 @@ def test_all_is_what_is_there(module: str) -> None:
         assert hasattr(part, name)
 
 
-@pytest.mark.parametrize("document", sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
+@pytest.mark.parametrize("document", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
 def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python blocks of a document, one after the other, in one namespace."""
     monkeypatch.chdir(tmp_path)

@@ -354,3 +354,15 @@ class TestErrors:
         with pytest.raises(errors.ShapeError, match="batches of shape"):
             MergeMap(1).distance(np.zeros((1, 1, 1)), [0])
         assert "<3 comparators>" in repr(NetworkMap(3, [(0, 1)] * 3))
+
+
+def test_encoding_holds_little_more_than_its_output() -> None:
+    import tracemalloc
+
+    made, orders = MergeMap(280), sample(280, 4000, seed=0)
+    made.encode(orders[:2])
+    tracemalloc.start()
+    bits = made.encode(orders)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.1 * bits.nbytes

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from mergebo.compiled import packed, rows
-from mergebo.compiled.comparators import all_pairs
+from mergebo.compiled.comparators import pack_all_pairs
 from mergebo.errors import (
     NotAPermutationError,
     NotNumbersError,
@@ -171,7 +171,8 @@ def sample(n: int, size: int | tuple[int, ...] = (), *, seed: Seed) -> Ints:
     """Uniform random permutations of shape `(*size, n)`; `seed` is a number or the caller's own generator."""
     n = item_count(n)
     shape = (size,) if isinstance(size, int) else tuple(size)
-    return _generator(seed).permuted(np.broadcast_to(np.arange(n), (*shape, n)), axis=-1)
+    orders = np.tile(np.arange(n), (*shape, 1))
+    return _generator(seed).permuted(orders.reshape(*shape, n), axis=-1, out=orders.reshape(*shape, n))
 
 
 def lehmer_encode(orders: ArrayLike) -> Ints:
@@ -291,7 +292,7 @@ def _of_relative(statistic: Callable[[Ints], Ints], a: Ints, b: Ints) -> Ints:
 
 
 def _kendall_cross(a: Ints, b: Ints) -> Ints:
-    distances: Ints = packed.cross_distances(all_pairs, kendall.maximum(a.shape[-1]), a[None], b[None])[0]
+    distances: Ints = packed.cross_distances(pack_all_pairs, kendall.maximum(a.shape[-1]), a[None], b[None])[0]
     return distances
 
 

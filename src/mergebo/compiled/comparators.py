@@ -14,28 +14,67 @@ Ints = NDArray[np.int64]
 Slots = NDArray[np.uint64]
 
 
+VECTOR = 32
+"""Entries that are compared at once; loops run to a multiple of it, over slack at the end of the arrays."""
+
+
 @jit
-def encode_all_pairs(rows: NDArray[Any], out: Bits) -> None:
-    """row[i] > row[j] for every i < j, i first: contiguous in j, so the comparisons become vector instructions."""
-    count, n = rows.shape
-    for b in range(count):
-        row = rows[b]
-        offset = U64(0)
-        for i in range(n - 1):
-            value = row[i]
-            first, length = U64(i + 1), U64(n - i - 1)
-            for k in range(length):
-                out[b, offset + k] = value > row[first + k]
-            offset += length
+def _compare_all(row: Ints, entries: NDArray[Any], answers: Bits) -> None:
+    """row[i] > row[j] for every i < j, i first, into `answers`, which is followed by slack.
+
+    For each i the comparisons are contiguous in j. They run on, past the last j, to a whole number of vectors, since a
+    scalar remainder would take longer than all the rest; what that writes too much is overwritten by the next i.
+    """
+    n = row.shape[0]
+    for k in range(n):
+        entries[k] = row[k]
+    start = U64(0)
+    for i in range(n - 1):
+        entry, first, length = entries[i], U64(i + 1), U64(n - i - 1)
+        for k in range((length + U64(VECTOR - 1)) & ~U64(VECTOR - 1)):
+            answers[start + k] = entry > entries[first + k]
+        start += length
+    for k in range(VECTOR):
+        answers[start + U64(k)] = 0
 
 
-def all_pairs(rows: Ints) -> Bits:
+@jit
+def _encode_all(rows: Ints, entries: NDArray[Any], answers: Bits, out: Bits) -> None:
+    for b in range(rows.shape[0]):
+        _compare_all(rows[b], entries, answers)
+        out[b] = answers[: out.shape[1]]
+
+
+@jit
+def _pack_all(rows: Ints, entries: NDArray[Any], answers: Bits, out: Bits) -> None:
+    eights = answers.view(np.uint64)
+    for b in range(rows.shape[0]):
+        _compare_all(rows[b], entries, answers)
+        for k in range(out.shape[1]):
+            # The product moves the lowest bits of eight bytes side by side into the top byte.
+            out[b, k] = (eights[k] * U64(0x0102040810204080)) >> U64(56)
+
+
+def _scratch(n: int) -> tuple[NDArray[Any], Bits]:
+    """Room, with slack, for the answers and for entries as narrow as they can be: that makes vectors of comparisons wide."""
+    words = -(-(n * (n - 1) // 2) // 64)
+    return np.zeros(n + VECTOR, np.uint16 if n <= 1 << 16 else np.int64), np.zeros(64 * words + VECTOR, np.uint8)
+
+
+def encode_all_pairs(rows: Ints) -> Bits:
     """The comparison of every pair i < j, for each row."""
     count, n = rows.shape
     out = np.empty((count, n * (n - 1) // 2), np.uint8)
-    # Narrow entries make the vectors four times as wide.
-    encode_all_pairs(rows.astype(np.uint16) if n <= 1 << 16 else rows, out)
+    _encode_all(rows, *_scratch(n), out)
     return out
+
+
+def pack_all_pairs(rows: Ints) -> NDArray[np.uint64]:
+    """The same in 64-bit words."""
+    entries, answers = _scratch(rows.shape[1])
+    out = np.empty((len(rows), (len(answers) - VECTOR) // 8), np.uint8)
+    _pack_all(rows, entries, answers, out)
+    return out.view(np.uint64)
 
 
 @jit

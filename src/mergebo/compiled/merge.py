@@ -48,14 +48,15 @@ def encode(rows: Ints, nodes: Nodes, comparison: bool, out: Bits) -> None:
                 below[right if bit else left] = slot_k
                 right += bit
                 left += one - bit
-            last = high  # nothing is flipped
-            if comparison:
-                last = high - one
-                while (here[last] >= half) == (here[high - one] >= half):
-                    last -= one
             shift = offset - low
             for k in range(low, low + width):
-                code[shift + k] = (here[k] >= half) ^ (k > last)
+                code[shift + k] = here[k] >= half
+            if comparison:
+                final = here[high - one] >= half
+                k = low + width - one
+                while (here[k] >= half) == final:
+                    code[shift + k] = not final
+                    k -= one
 
 
 @jit

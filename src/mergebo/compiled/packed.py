@@ -82,25 +82,27 @@ def pack(bits: NDArray[np.uint8]) -> Words:
 
 
 def cross_distances(
-    encode: Callable[[NDArray[np.int64]], NDArray[np.uint8]], length: int, a: NDArray[np.int64], b: NDArray[np.int64]
+    encode: Callable[[NDArray[np.int64]], Words], length: int, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Hamming distances of encodings within each of several batches: `(batch, A, n)`, `(batch, B, n)` -> `(batch, A, B)`.
+    """Hamming distances of codes within each of several batches: `(batch, A, n)`, `(batch, B, n)` -> `(batch, A, B)`.
 
-    Rows are encoded a cache-sized block at a time: only the packed words of b, and those of one block of a, are held.
+    `encode` turns rows into packed codes of `length` bits. It gets a cache-sized block of rows at a time, and no more than
+    the words of b and those of one block of a are held.
     """
     batches, rows_a, n = a.shape
+    words = -(-length // 64)
     step = max(1, BLOCK_BYTES // max(1, length))
 
     def packed_rows(rows: NDArray[np.int64]) -> Words:
-        blocks = [pack(encode(rows[k : k + step])) for k in range(0, len(rows), step)]
-        return np.concatenate(blocks) if blocks else pack(np.empty((0, length), np.uint8))
+        blocks = [encode(rows[k : k + step]) for k in range(0, len(rows), step)]
+        return np.concatenate(blocks) if blocks else np.empty((0, words), np.uint64)
 
     out = np.empty((batches, rows_a, b.shape[1]), np.int64)
-    words_b = packed_rows(b.reshape(-1, n)).reshape(*b.shape[:2], -(-length // 64))
+    words_b = packed_rows(b.reshape(-1, n)).reshape(*b.shape[:2], words)
     step_a = max(1, step // max(1, batches))
     for start in range(0, rows_a, step_a):
         block = np.ascontiguousarray(a[:, start : start + step_a])
-        words_a = packed_rows(block.reshape(-1, n)).reshape(*block.shape[:2], -(-length // 64))
+        words_a = packed_rows(block.reshape(-1, n)).reshape(*block.shape[:2], words)
         distances = np.empty((*block.shape[:2], b.shape[1]), np.int64)
         batch_hamming(words_a, words_b, distances)
         out[:, start : start + step_a] = distances

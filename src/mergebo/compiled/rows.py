@@ -13,12 +13,12 @@ Ints = NDArray[np.int64]
 @jit
 def first_invalid(rows: Ints) -> int:
     """Index of the first row that is not a permutation of 0..n-1, or -1."""
-    n = rows.shape[1]
-    seen_in = np.full(n, -1, np.int64)
+    n = U64(rows.shape[1])
+    seen_in = np.full(rows.shape[1], -1, np.int64)
     for b in range(rows.shape[0]):
         for k in range(n):
-            value = rows[b, k]
-            if value < 0 or value >= n or seen_in[value] == b:
+            value = U64(rows[b, k])  # a negative one becomes huge
+            if value >= n or seen_in[value] == b:
                 return b
             seen_in[value] = b
     return -1

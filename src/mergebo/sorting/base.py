@@ -110,7 +110,11 @@ class ComparisonMap(ABC):
 
     def _distance(self, a: Ints, b: Ints) -> Ints:
         """Within each of several batches: `(batch, A, n)` and `(batch, B, n)` -> `(batch, A, B)`."""
-        return packed.cross_distances(self._encode, self.length, a, b)
+        return packed.cross_distances(self._pack, self.length, a, b)
+
+    def _pack(self, rows: Ints) -> packed.Words:
+        """The codes in 64-bit words, in any order of bits that is the same for every row."""
+        return packed.pack(self._encode(rows))
 
     # Shared checks.
 

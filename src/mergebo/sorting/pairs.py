@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mergebo.compiled import comparators
+from mergebo.compiled import comparators, packed
 from mergebo.errors import ArgumentError
 from mergebo.permutations import Ints, item_count, kendall
 from mergebo.sorting.base import Bits, ComparisonMap
@@ -40,7 +40,10 @@ class EnumerationMap(ComparisonMap):
         return compare_pairs(zip(*(slots.tolist() for slots in np.triu_indices(self.n, 1)), strict=True))
 
     def _encode(self, rows: Ints) -> Bits:
-        return comparators.all_pairs(rows)
+        return comparators.encode_all_pairs(rows)
+
+    def _pack(self, rows: Ints) -> packed.Words:
+        return comparators.pack_all_pairs(rows)
 
     def _decode(self, rows: Bits) -> Ints:
         # Counts of wins are a permutation exactly if the comparisons are transitive; encoding them again finds out.

@@ -1,0 +1,25 @@
+"""What the benchmarks compare with is right, so that their ratios mean something."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mergebo.permutations import kendall, sample
+from mergebo.sorting import MergeMap
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+import sorting as benchmark
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 32])
+def test_rivals_compute_the_same(n: int) -> None:
+    a, b = sample(n, 6, seed=0), sample(n, 5, seed=1)
+    bits = MergeMap(n).encode(a)
+    assert [benchmark.plain_merge_code(order) for order in a.tolist()] == bits.tolist()
+    np.testing.assert_array_equal(benchmark.numpy_merge_code(a), bits)
+    np.testing.assert_array_equal(benchmark.float_distances(bits, MergeMap(n).encode(b)), MergeMap(n).distance(a, b))
+    np.testing.assert_array_equal(benchmark.sign_distances(a, b), kendall.cross(a, b))
