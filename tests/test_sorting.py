@@ -126,99 +126,34 @@ class Textbook(ComparisonMap):
         return hash(self.n)
 
 
-class TestTextbook(MapSuite):
-    largest = 12
-    exact_up_to = 5
-
-    def make(self, n: int) -> ComparisonMap:
-        return Textbook(n)
-
-
-class TestMerge(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return MergeMap(n)
-
-
-class TestMergeSource(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return MergeMap(n, "source")
-
-
-class TestMergePadded(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return MergeMap(n, padded=True)
+MAPS = {
+    "textbook": (Textbook, {"largest": 12, "exact_up_to": 5}),
+    "merge": (MergeMap, {}),
+    "merge source": (lambda n: MergeMap(n, "source"), {}),
+    "merge padded": (lambda n: MergeMap(n, padded=True), {}),
+    "merge source padded": (lambda n: MergeMap(n, "source", padded=True), {}),
+    "enumeration": (EnumerationMap, {}),
+    "bitonic": (NetworkMap, {}),
+    "odd-even merge": (lambda n: NetworkMap(n, "odd-even-merge"), {}),
+    "insertion": (lambda n: NetworkMap(n, "insertion"), {}),
+    "network that does not sort": (lambda n: NetworkMap(n, [(k + 1, k) for k in range(n - 1)] * 2), {}),
+    "random": (lambda n: RandomComparisons(n, n * (n - 1) // 4, seed=3), {}),
+    "sum": (lambda n: RandomComparisons(n, n // 2) + MergeMap(n) + NetworkMap(n), {"largest": 20, "exact_up_to": 6}),
+    "relabelled": (lambda n: MergeMap(n).relabelled(items=sample(n, seed=1), slots=sample(n, seed=2)), {}),
+    "sum of slots": (
+        lambda n: MergeMap(n) + MergeMap(n).relabelled(slots=sample(n, seed=2)),
+        {"largest": 20, "exact_up_to": 6},
+    ),
+}
 
 
-class TestMergeSourcePadded(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return MergeMap(n, "source", padded=True)
-
-
-class TestEnumeration(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return EnumerationMap(n)
+def _suite(name: str) -> type[MapSuite]:
+    make, settings = MAPS[name]
+    title = "".join(filter(str.isalnum, name.title()))
+    return type(f"Test{title}", (MapSuite,), {"make": lambda self, n: make(n), **settings})
 
 
-class TestBitonic(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return NetworkMap(n, "bitonic")
-
-
-class TestOddEvenMerge(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return NetworkMap(n, "odd-even-merge")
-
-
-class TestInsertion(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return NetworkMap(n, "insertion")
-
-
-class TestUnsortedNetwork(MapSuite):
-    def make(self, n: int) -> ComparisonMap:
-        return NetworkMap(n, [(k + 1, k) for k in range(n - 1)] * 2)
-
-
-class TestRandomComparisons(MapSuite):
-    def make(self, n: int) -> ComparisonMap:
-        return RandomComparisons(n, n * (n - 1) // 4, seed=3)
-
-
-class TestConcatenation(MapSuite):
-    largest = 20
-
-    def make(self, n: int) -> ComparisonMap:
-        return RandomComparisons(n, n // 2) + MergeMap(n) + NetworkMap(n)
-
-
-class TestRelabelled(MapSuite):
-    exact_up_to = 7
-
-    def make(self, n: int) -> ComparisonMap:
-        return MergeMap(n).relabelled(items=sample(n, seed=1), slots=sample(n, seed=2))
-
-
-class TestRelabelledSlots(MapSuite):
-    largest = 20
-
-    def make(self, n: int) -> ComparisonMap:
-        return MergeMap(n) + MergeMap(n).relabelled(slots=sample(n, seed=2))
+globals().update({suite.__name__: suite for suite in map(_suite, MAPS)})
 
 
 class TestDetails:

@@ -147,8 +147,11 @@ def _generator(seed: Seed) -> np.random.Generator:
 
 def invert(orders: ArrayLike) -> Ints:
     """The other view: ranks from orders, orders from ranks. `invert(p)[..., p[..., k]] == k`."""
-    array = validate(orders)
-    return rows.invert(array.reshape(-1, array.shape[-1])).reshape(array.shape)
+    return _invert(validate(orders))
+
+
+def _invert(a: Ints) -> Ints:
+    return rows.invert(a.reshape(-1, a.shape[-1])).reshape(a.shape)
 
 
 def read(orders: ArrayLike, view: View, *, n: int | None = None) -> Ints:
@@ -156,7 +159,7 @@ def read(orders: ArrayLike, view: View, *, n: int | None = None) -> Ints:
     if view not in get_args(View):
         raise unknown_choice("view", view, get_args(View))
     array = validate(orders, n=n)
-    return array if view == "order" else invert(array)
+    return array if view == "order" else _invert(array)
 
 
 def compose(outer: ArrayLike, inner: ArrayLike) -> Ints:
@@ -172,7 +175,7 @@ def sample(n: int, size: int | tuple[int, ...] = (), *, seed: Seed) -> Ints:
     n = item_count(n)
     shape = (size,) if isinstance(size, int) else tuple(size)
     orders = np.tile(np.arange(n), (*shape, 1))
-    return _generator(seed).permuted(orders.reshape(*shape, n), axis=-1, out=orders.reshape(*shape, n))
+    return _generator(seed).permuted(orders, axis=-1, out=orders)
 
 
 def lehmer_encode(orders: ArrayLike) -> Ints:
@@ -304,11 +307,7 @@ def _cayley(a: Ints, b: Ints) -> Ints:
 def _ulam(a: Ints, b: Ints) -> Ints:
     # The longest common subsequence of two sequences: number the items as b has them, then look for what increases in a.
     n: int = a.shape[-1]
-    return n - _of_relative(rows.longest_increasing, _argsort(b), _argsort(a))
-
-
-def _argsort(a: Ints) -> Ints:
-    return rows.invert(a.reshape(-1, a.shape[-1])).reshape(a.shape)
+    return n - _of_relative(rows.longest_increasing, _invert(b), _invert(a))
 
 
 def _matches(a: Ints, b: Ints) -> Ints:

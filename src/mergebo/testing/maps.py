@@ -22,7 +22,7 @@ class MapSuite:
 
     largest = 40
     """Sizes that are tried go up to here."""
-    exact_up_to = 6
+    exact_up_to = 7
     """Projections are compared with brute force over all n! permutations up to here."""
 
     def make(self, n: int) -> ComparisonMap:
