@@ -32,8 +32,8 @@ format: $(READY)  ## put the code into the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## measure speed and memory on one thread; a table and benchmarks/results.json
-	$(ONE_THREAD) $(BIN)/python benchmarks/sorting.py
+bench: $(READY)  ## measure speed and memory on one thread; tables, and JSON in benchmarks/results
+	for part in sorting problems; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

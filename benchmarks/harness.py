@@ -79,7 +79,14 @@ def run(name: str, cases: list[Callable[[], list[Row]]]) -> None:
         table.add_column(column, justify="right" if column in ("ours", "rival", "figure") else "left")
     for row in rows:
         mark = {None: "", True: "[green]met[/]", False: "[red]MISSED[/]"}[row.met]
-        table.add_row(row.what, row.ours, row.rival, f"{row.figure:.3g} {row.unit}", row.target, mark)
+        table.add_row(
+            row.what,
+            row.ours,
+            row.rival,
+            f"{row.figure:.3g} {row.unit}" if row.figure < 1000 else f"{row.figure:,.0f} {row.unit}",
+            row.target,
+            mark,
+        )
     Console(width=150).print(table)
     path = Path(__file__).parent / "results" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)

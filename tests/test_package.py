@@ -15,7 +15,7 @@ import mergebo
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
-LAYERS = [["errors"], ["compiled"], ["permutations"], ["sorting"], ["kernels"], ["testing"]]
+LAYERS = [["errors"], ["compiled"], ["permutations"], ["spaces", "sorting"], ["problems", "kernels"], ["testing"]]
 """Each layer may import from the ones before it (and from itself)."""
 
 
@@ -71,7 +71,7 @@ def test_public_names() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", mergebo.__version__)
     for name in mergebo.__all__:
         assert getattr(mergebo, name) is not None
-    assert dir(mergebo) == mergebo.__all__
+    assert dir(mergebo) == sorted(mergebo.__all__)
     with pytest.raises(AttributeError, match="no attribute 'kernel'"):
         mergebo.kernel  # noqa: B018
 

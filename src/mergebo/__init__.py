@@ -9,15 +9,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mergebo import errors, kernels, permutations, sorting, testing
+    from mergebo import errors, kernels, permutations, problems, sorting, testing
+    from mergebo.spaces import Binary, Permutation, PermutationSpace, Real, Space
 
 __version__ = "0.1.0.dev0"
-__all__ = ["__version__", "errors", "kernels", "permutations", "sorting", "testing"]
+
+_PARTS = ("errors", "kernels", "permutations", "problems", "sorting", "testing")
+_NAMES = dict.fromkeys(("Binary", "Permutation", "PermutationSpace", "Real", "Space"), "spaces")
+
+__all__ = [
+    "Binary",
+    "Permutation",
+    "PermutationSpace",
+    "Real",
+    "Space",
+    "__version__",
+    "errors",
+    "kernels",
+    "permutations",
+    "problems",
+    "sorting",
+    "testing",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
+    if name in _PARTS:
         return importlib.import_module(f"mergebo.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"mergebo.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'mergebo' has no attribute {name!r}")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "ArgumentError",
+    "InstanceFileError",
     "InvalidCodeError",
     "MergeboError",
     "NotAPermutationError",
@@ -53,6 +54,10 @@ class InvalidCodeError(MergeboError, ValueError):
 
 class UnsupportedError(MergeboError, NotImplementedError):
     """The object has no such operation, for a reason that the message gives."""
+
+
+class InstanceFileError(MergeboError, ValueError):
+    """A problem file that cannot be read; the message gives the file, the line and what is wrong there."""
 
 
 class SearchLimitError(MergeboError, RuntimeError):

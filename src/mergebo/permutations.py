@@ -35,6 +35,7 @@ __all__ = [
     "cayley",
     "compose",
     "footrule",
+    "generator",
     "hamming",
     "insert",
     "invert",
@@ -138,7 +139,8 @@ def _short(value: object, most: int = 80) -> str:
     return text if len(text) <= most else text[:most] + "..."
 
 
-def _generator(seed: Seed) -> np.random.Generator:
+def generator(seed: Seed) -> np.random.Generator:
+    """The generator that a seed stands for; a generator stands for itself."""
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
 
 
@@ -175,7 +177,7 @@ def sample(n: int, size: int | tuple[int, ...] = (), *, seed: Seed) -> Ints:
     n = item_count(n)
     shape = (size,) if isinstance(size, int) else tuple(size)
     orders = np.tile(np.arange(n), (*shape, 1))
-    return _generator(seed).permuted(orders, axis=-1, out=orders)
+    return generator(seed).permuted(orders, axis=-1, out=orders)
 
 
 def lehmer_encode(orders: ArrayLike) -> Ints:

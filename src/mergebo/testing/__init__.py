@@ -1,4 +1,6 @@
-"""Conformance suites that a new map or kernel passes in three lines, and hypothesis strategies. Needs `mergebo[testing]`.
+"""Conformance suites that a new map, kernel or problem passes in three lines, and hypothesis strategies.
+
+Needs the extra `mergebo[testing]`.
 
 ```python
 from mergebo.testing import MapSuite
@@ -11,5 +13,6 @@ class TestMyMap(MapSuite):
 from mergebo.testing import strategies
 from mergebo.testing.kernels import KernelSuite
 from mergebo.testing.maps import MapSuite
+from mergebo.testing.problems import ProblemSuite
 
-__all__ = ["KernelSuite", "MapSuite", "strategies"]
+__all__ = ["KernelSuite", "MapSuite", "ProblemSuite", "strategies"]

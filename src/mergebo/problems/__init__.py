@@ -1,0 +1,33 @@
+"""Benchmark problems over permutations: exact, fast, relabelled on request, with what is known about their optima."""
+
+from mergebo.problems.assignment import QAP
+from mergebo.problems.base import Optimum, OrderProblem, Problem, Relabelled
+from mergebo.problems.layout import CellPlacement, FloorPlan
+from mergebo.problems.loaders import read_qaplib, read_qaplib_solution, read_tour, read_tsplib, read_ttp
+from mergebo.problems.ordering import LOP, OrderOfAddition
+from mergebo.problems.registry import available, get
+from mergebo.problems.routes import TSP
+from mergebo.problems.scheduling import FlowShop
+from mergebo.problems.thief import TTP
+
+__all__ = [
+    "LOP",
+    "QAP",
+    "TSP",
+    "TTP",
+    "CellPlacement",
+    "FloorPlan",
+    "FlowShop",
+    "Optimum",
+    "OrderOfAddition",
+    "OrderProblem",
+    "Problem",
+    "Relabelled",
+    "available",
+    "get",
+    "read_qaplib",
+    "read_qaplib_solution",
+    "read_tour",
+    "read_tsplib",
+    "read_ttp",
+]

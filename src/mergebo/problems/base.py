@@ -1,0 +1,166 @@
+"""What a benchmark problem is: frozen data, an exact objective to minimise, and what is known about its optimum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.permutations import Ints
+from mergebo.spaces import AnySpace, PermutationSpace, Rows
+
+Values = NDArray[np.float64]
+
+CHUNK = 1 << 20
+"""Numbers that an evaluation may hold at once besides its input and result: small enough to stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The least value of a problem as far as it is known."""
+
+    value: float
+    proved: bool
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.value:g} ({'proved' if self.proved else 'best known'}; {self.source})"
+
+
+def _frozen(value: Any) -> Any:
+    """A copy of an array, or of a tuple of arrays, that nobody can write to."""
+    if isinstance(value, tuple):
+        return tuple(_frozen(each) for each in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    copy = np.array(value)
+    copy.setflags(write=False)
+    return copy
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem(ABC):
+    """An objective over a space, to be minimised.
+
+    `evaluate` takes points as users write them, one or many, and checks them; a family implements `_evaluate` on valid rows
+    (see `spaces`). Arrays inside a problem are read-only.
+    """
+
+    name: str
+    """`family:instance`; `problems.get` gives the problem back for it."""
+    optimum: Optimum | None = field(default=None, kw_only=True)
+    optimizers: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True)
+    """Rows with the value `optimum.value`, where one is known."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, _frozen(getattr(self, each.name)))
+
+    @property
+    @abstractmethod
+    def space(self) -> AnySpace:
+        """Where the points are."""
+
+    @abstractmethod
+    def _evaluate(self, rows: Rows) -> Values:
+        """Values of valid rows `(count, width)`."""
+
+    def describe(self) -> str:
+        """The problem in one line, for people."""
+        known = f"optimum {self.optimum}" if self.optimum else "optimum unknown"
+        return f"{self.name}: {self._describe()}; {known}"
+
+    @abstractmethod
+    def _describe(self) -> str:
+        """What the problem asks, in a few words."""
+
+    @property
+    def _scratch(self) -> int:
+        """Numbers that evaluating one row holds at once: a large batch is evaluated in pieces that fit the cache."""
+        return self.space.width
+
+    def evaluate(self, points: Any) -> Values:
+        """The values of points, one or many; smaller is better."""
+        return self.evaluate_rows(self.space.encode(points))
+
+    def evaluate_rows(self, rows: Rows) -> Values:
+        """The values of valid rows `(..., width)`."""
+        flat = rows.reshape(-1, rows.shape[-1])
+        step = max(1, CHUNK // max(1, self._scratch))
+        pieces = [self._evaluate(flat[k : k + step]) for k in range(0, len(flat), step)]
+        values = np.concatenate(pieces).astype(np.float64) if pieces else np.empty(0)
+        shaped: Values = values.reshape(rows.shape[:-1])[()]
+        return shaped
+
+    def relabelled(self, seed: int) -> Relabelled:
+        """The same problem after renaming its items at random: their numbers carry no information any more."""
+        rng = np.random.default_rng(seed)
+        names = tuple(variable.renaming(rng) for variable in self.space.variables.values())
+        return Relabelled(f"{self.name}~{seed}", self, names).with_optimum(self.optimum, self.optimizers)
+
+    def with_optimum(self, optimum: Optimum | None, optimizers: Any = ()) -> Self:
+        """A copy that knows its optimum."""
+        return replace(self, optimum=optimum, optimizers=tuple(tuple(row) for row in optimizers))
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OrderProblem(Problem):
+    """A problem over orders alone."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of items."""
+
+    @cached_property
+    def space(self) -> PermutationSpace:
+        return PermutationSpace(self.n)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Relabelled(Problem):
+    """`problem` under other names: item i here is item names[i] there."""
+
+    problem: Problem
+    names: tuple[Ints, ...]
+
+    @property
+    def space(self) -> AnySpace:
+        return self.problem.space
+
+    def _evaluate(self, rows: Rows) -> Values:
+        return self.problem._evaluate(self.to_original(rows))
+
+    def _describe(self) -> str:
+        return f"{self.problem._describe()}, items renamed at random"
+
+    @property
+    def _scratch(self) -> int:
+        return self.problem._scratch
+
+    def to_original(self, rows: Rows) -> Rows:
+        """Rows of this problem as rows of the original one."""
+        return self._each("rename", rows)
+
+    def from_original(self, rows: Rows) -> Rows:
+        """Rows of the original problem as rows of this one."""
+        return self._each("restore", rows)
+
+    def _each(self, operation: str, rows: Rows) -> Rows:
+        space = self.space
+        parts = [
+            getattr(space.variables[variable], operation)(rows[..., where], names)
+            for (variable, where), names in zip(space.slices.items(), self.names, strict=True)
+        ]
+        return np.concatenate(parts, axis=-1)
+
+    def with_optimum(self, optimum: Optimum | None, optimizers: Any = ()) -> Self:
+        rows = [self.from_original(np.array(row, np.int64)) for row in optimizers]
+        return super().with_optimum(optimum, rows)

@@ -1,0 +1,154 @@
+"""Chip layout: cells in a row, and rectangular modules on a floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.errors import ArgumentError
+from mergebo.permutations import Ints, Seed, generator
+from mergebo.problems.base import OrderProblem, Values
+from mergebo.spaces import Rows
+
+
+def half_perimeter(nets: tuple[Ints, ...], *coordinates: NDArray[np.float64]) -> Values:
+    """Wirelength: for each net the extent of its pins along each axis, `coordinates` being `(count, modules)` an axis."""
+    pins = np.concatenate(nets)
+    starts = np.cumsum([0, *(len(net) for net in nets[:-1])])
+    total = np.zeros(len(coordinates[0]))
+    for axis in coordinates:
+        at = axis[:, pins]
+        total += (np.maximum.reduceat(at, starts, axis=1) - np.minimum.reduceat(at, starts, axis=1)).sum(axis=1)
+    return total
+
+
+def random_nets(n: int, rng: np.random.Generator) -> tuple[Ints, ...]:
+    """A netlist with pins on every module: a net from each one to a few others, mostly near it in a hidden order."""
+    hidden = rng.permutation(n)
+    nets = []
+    for k in range(n):
+        pins = 1 + min(n - 1, int(rng.integers(1, 4)))
+        far = np.abs(np.arange(n) - k)
+        weights = np.where(far == 0, 0.0, np.exp(-far / (n / 8)))
+        others = rng.choice(n, pins - 1, replace=False, p=weights / weights.sum()) if n > 1 else np.empty(0, np.int64)
+        nets.append(hidden[[k, *others]])
+    return tuple(nets)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellPlacement(OrderProblem):
+    """Half-perimeter wirelength of cells of different widths, placed side by side in one row in the given order."""
+
+    widths: NDArray[np.float64]
+    nets: tuple[Ints, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self.widths)
+
+    @property
+    def _scratch(self) -> int:
+        return 4 * sum(map(len, self.nets))
+
+    def _evaluate(self, rows: Rows) -> Values:
+        widths = self.widths[rows]
+        centres = np.empty(rows.shape)
+        np.put_along_axis(centres, rows, np.cumsum(widths, axis=1) - widths / 2, axis=1)
+        return half_perimeter(self.nets, centres)
+
+    def _describe(self) -> str:
+        return f"the row of {self.n} cells with the shortest wires in {len(self.nets)} nets"
+
+
+def random_cells(name: str, n: int, seed: Seed) -> CellPlacement:
+    """Cells 1 to 8 wide with a random netlist."""
+    rng = generator(seed)
+    return CellPlacement(name, rng.integers(1, 9, n).astype(np.float64), random_nets(n, rng))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FloorPlan(OrderProblem):
+    """Area of the bounding box plus `wire_weight` times the half-perimeter wirelength of modules packed in the given order.
+
+    Each module in turn, never rotated, is put as low as it can go on the skyline of those before it, and there as far
+    to the left as it can (skyline bottom-left). Widths and heights are whole numbers; the floor is `floor` wide and
+    open at the top.
+    """
+
+    widths: Ints
+    heights: Ints
+    nets: tuple[Ints, ...]
+    floor: int
+    wire_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.widths.max() > self.floor:
+            raise ArgumentError(f"the widest module ({self.widths.max()}) is wider than the floor ({self.floor})")
+
+    @property
+    def n(self) -> int:
+        return len(self.widths)
+
+    @property
+    def _scratch(self) -> int:
+        return 4 * self.floor * max(1, int(self.widths.max()).bit_length())
+
+    def _evaluate(self, rows: Rows) -> Values:
+        left, bottom = self.pack(rows)
+        right, top = left + self.widths, bottom + self.heights
+        area = right.max(axis=1) * top.max(axis=1)
+        wires = half_perimeter(self.nets, left + self.widths / 2, bottom + self.heights / 2)
+        total: Values = area + self.wire_weight * wires
+        return total
+
+    def pack(self, rows: Rows) -> tuple[Ints, Ints]:
+        """Left and bottom of every module, `(count, n)` each; all orders of a batch are packed side by side."""
+        count, span = len(rows), self.floor
+        every = np.arange(count)[:, None]
+        column = np.arange(span, dtype=np.int32)
+        skyline = np.zeros((count, span), np.int32)
+        left, bottom = np.empty(rows.shape, np.int64), np.empty(rows.shape, np.int64)
+        for module in rows.T:
+            width = self.widths[module]
+            rest = self._highest(skyline, width)
+            rest[column > (span - width)[:, None]] = np.iinfo(np.int32).max
+            at = rest.argmin(axis=1)  # the first lowest: bottom, then left
+            low = np.take_along_axis(rest, at[:, None], axis=1)
+            left[every[:, 0], module], bottom[every[:, 0], module] = at, low[:, 0]
+            covered = (column >= at[:, None]) & (column < (at + width)[:, None])
+            np.copyto(skyline, low + self.heights[module].astype(np.int32)[:, None], where=covered)
+        return left, bottom
+
+    def _highest(self, skyline: NDArray[np.int32], width: Ints) -> NDArray[np.int32]:
+        """Highest skyline over the `width` columns from each column on; widths differ by row.
+
+        Windows of 1, 2, 4, ... columns come from each other; any width is covered by two windows of the largest power
+        of two in it.
+        """
+        count, span = skyline.shape
+        power = np.frexp(width)[1] - 1
+        windows = [skyline]
+        for k in range(int(power.max())):
+            before, step = windows[-1], 1 << k
+            after = before.copy()
+            np.maximum(before[:, :-step], before[:, step:], out=after[:, :-step])
+            windows.append(after)
+        stacked = np.stack(windows)
+        rows = np.arange(count)
+        first = stacked[power, rows]
+        second = np.minimum(np.arange(span) + (width - (1 << power))[:, None], span - 1)
+        return np.asarray(np.maximum(first, np.take_along_axis(first, second, axis=1)))
+
+    def _describe(self) -> str:
+        return f"the tightest packing of {self.n} modules on a floor {self.floor} wide, with short wires"
+
+
+def random_modules(name: str, n: int, seed: Seed) -> FloorPlan:
+    """Modules 2 to 9 wide and high, a random netlist, and a floor about as wide as a square of their area."""
+    rng = generator(seed)
+    widths, heights = rng.integers(2, 10, (2, n))
+    floor = max(int(widths.max()), int(np.ceil(1.1 * np.sqrt((widths * heights).sum()))))
+    return FloorPlan(name, widths, heights, random_nets(n, rng), floor)

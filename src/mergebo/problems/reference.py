@@ -1,0 +1,109 @@
+"""Regenerate the stored optima and best-known values: `python -m mergebo.problems.reference [--write] [NAME ...]`.
+
+Exact where that is possible (dynamic programming for tours of up to 16 cities, all orders of up to 8 items), otherwise long
+searches that look inside the problem. Where a value is published, the search has to reach it; it can never beat a proved
+one. With --write, better values than the stored ones are stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mergebo.problems import registry, solvers
+from mergebo.problems.base import Problem
+from mergebo.problems.registry import QAPLIB, available, get
+from mergebo.problems.routes import TSP
+from mergebo.problems.scheduling import TAILLARD
+from mergebo.problems.thief import TTP
+from mergebo.spaces import PermutationSpace, Rows
+
+PUBLISHED: dict[str, tuple[float, bool, str]] = {
+    "tsp:a280": (2579, True, "TSPLIB"),
+    **{f"qap:{name}": (value, name != "tai30a", "QAPLIB") for name, value in QAPLIB.items()},
+    **{
+        f"flowshop:ta{first + k:03d}": (value, True, "Taillard 1993")
+        for first, _, values in TAILLARD.values()
+        for k, value in enumerate(values)
+    },
+}
+"""Value, whether it is proved, and where it is from."""
+
+
+def solve(problem: Problem) -> tuple[float, Rows, bool, str]:
+    """The best value and row that are to be had, whether that is proved, and how."""
+    if isinstance(problem, TSP) and problem.n <= 16:
+        return *solvers.held_karp(problem.distances), True, "dynamic programming"
+    if isinstance(problem, TSP):
+        found = [solvers.tour_search(problem.distances, seed=seed, kicks=400_000) for seed in range(8)]
+        return *min(found, key=lambda pair: pair[0]), False, "2-opt, Or-opt and kicks"
+    if isinstance(problem, TTP):
+        return *_thief(problem), False, "annealed from a short tour and a good knapsack"
+    if isinstance(problem.space, PermutationSpace) and problem.space.n <= 8:
+        return *solvers.exhaust(problem), True, "all orders tried"
+    effort = 30_000 if problem.space.width < 30 else 60_000
+    found = [solvers.anneal(problem, seed=seed, chains=48, steps=effort, heat=heat) for seed, heat in enumerate((0.3, 0.15))]
+    return *min(found, key=lambda pair: pair[0]), False, "simulated annealing"
+
+
+def _thief(problem: TTP) -> tuple[float, Rows]:
+    """Good tours both ways round, with the knapsack that is worth most per weight, and annealed from there."""
+    tour = np.array(get("tsp:a280").optimizers[0], np.int64)
+    found = []
+    for fill in (0.3, 0.5, 0.7, 0.9):
+        worth = problem._by_worth
+        picks = np.zeros(len(worth), np.int64)
+        picks[worth[np.cumsum(problem.weights[worth]) <= fill * problem.capacity]] = 1
+        found += [np.concatenate([route, picks]) for route in (tour, tour[::-1])]
+    rows = np.array(found)
+    best = rows[problem.evaluate_rows(rows).argmin()]
+    return solvers.anneal(problem, seed=0, chains=16, steps=60_000, start=best, heat=0.003)
+
+
+def main() -> None:
+    """Solve and compare; see the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="problems to solve; by default all that have no parameters")
+    parser.add_argument("--write", action="store_true", help="store values that are better than the stored ones")
+    arguments = parser.parse_args()
+    path = Path(str(registry.DATA / "optima.json"))
+    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    elsewhere = ("tsp:pcb442", "addition:heated")  # a published tour; a real variable, which these solvers do not know
+    names = arguments.names or [name for name in available() if "(" not in name and name not in elsewhere]
+    for position, name in enumerate(names, 1):
+        start = time.perf_counter()
+        value, row, proved, source = solve(get(name))
+        record: dict[str, Any] = {"value": value, "proved": proved, "source": source, "rows": [np.asarray(row).tolist()]}
+        if name in PUBLISHED:
+            published, published_proved, origin = PUBLISHED[name]
+            if value < published and published_proved:
+                raise SystemExit(f"{name}: found {value:g}, below the proved optimum {published:g}: the problem is wrong")
+            if value >= published:
+                reached = record["rows"] if value == published else []
+                record = {"value": published, "proved": published_proved, "source": origin, "rows": reached}
+        before = stored.get(name, {"value": np.inf, "proved": False, "rows": []})
+        print(
+            f"[{position}/{len(names)}] {name}: found {value:.10g} ({source}); "
+            f"optimum {record['value']:.10g} ({'proved' if record['proved'] else 'best known'}, {record['source']}); "
+            f"stored {before['value']:.10g}; {time.perf_counter() - start:.1f} s",
+            flush=True,
+        )
+        better = (-record["value"], record["proved"], len(record["rows"])) > (
+            -before["value"],
+            before["proved"],
+            len(before["rows"]),
+        )
+        if arguments.write and better:
+            stored[name] = record
+            lines = (f"{json.dumps(key)}: {json.dumps(stored[key])}" for key in sorted(stored))
+            path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            registry._stored.cache_clear()
+
+
+if __name__ == "__main__":
+    main()

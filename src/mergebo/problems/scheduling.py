@@ -1,0 +1,87 @@
+"""Permutation flow shops: jobs pass all machines in one order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.errors import ShapeError, unknown_choice
+from mergebo.permutations import Seed, generator
+from mergebo.problems.base import OrderProblem, Values
+from mergebo.spaces import Rows
+
+Criterion: TypeAlias = Literal["makespan", "flowtime"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FlowShop(OrderProblem):
+    """Jobs go through the machines in the given order; `times[machine, job]`.
+
+    A job starts on a machine when it has left the machine before and the job before it has left this one. `makespan` is
+    when the last job is done, `flowtime` the sum over jobs of when each is done.
+    """
+
+    times: NDArray[np.float64]
+    criterion: Criterion = "makespan"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.times.ndim != 2:
+            raise ShapeError(f"times must be a matrix machines x jobs, got shape {self.times.shape}")
+        if self.criterion not in get_args(Criterion):
+            raise unknown_choice("criterion", self.criterion, get_args(Criterion))
+
+    @property
+    def n(self) -> int:
+        return int(self.times.shape[1])
+
+    @property
+    def _scratch(self) -> int:
+        return 8 * len(self.times)
+
+    def _evaluate(self, rows: Rows) -> Values:
+        free = np.zeros((len(self.times), len(rows)))  # when each machine has finished with the jobs so far
+        total = np.zeros(len(rows))
+        for job in rows.T:
+            done = np.zeros(len(rows))
+            for machine, times in enumerate(self.times):
+                np.maximum(free[machine], done, out=done)
+                done += times[job]
+                free[machine] = done
+            total += done
+        return free[-1] if self.criterion == "makespan" else total
+
+    def _describe(self) -> str:
+        what = "earliest finish" if self.criterion == "makespan" else "least total flow time"
+        return f"the {what} of {self.n} jobs on {len(self.times)} machines"
+
+
+def taillard_times(seed: int, jobs: int, machines: int) -> NDArray[np.float64]:
+    """Processing times of Taillard's (1993) instances, from their published seeds.
+
+    A Lehmer generator, 16807 modulo 2^31 - 1, machine after machine; a time is 1 + floor(99 u).
+    """
+    state, modulus = seed, 2**31 - 1
+    times = np.empty(machines * jobs)
+    for k in range(len(times)):
+        state = 16807 * state % modulus
+        times[k] = 1 + 99 * state // modulus
+    return times.reshape(machines, jobs)
+
+
+TAILLARD: dict[tuple[int, int], tuple[int, list[int], list[int]]] = {
+    (20, 5): (
+        1,
+        [873654221, 379008056, 1866992158, 216771124, 495070989, 402959317, 1369363414, 2021925980, 573109518, 88325120],
+        [1278, 1359, 1081, 1293, 1235, 1195, 1239, 1206, 1230, 1108],
+    ),
+}
+"""(jobs, machines): number of the first instance, seeds, and least makespans (Taillard's table; all ten are proved)."""
+
+
+def random_times(n: int, machines: int, seed: Seed) -> NDArray[np.float64]:
+    """Times drawn as Taillard's, from numpy's generator."""
+    return generator(seed).integers(1, 100, (machines, n)).astype(np.float64)

@@ -1,0 +1,258 @@
+"""Solvers that look inside a problem. They only compute the optima and best-known values that problems carry."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.compiled.jit import jit
+from mergebo.permutations import Ints, Seed, generator
+from mergebo.problems.base import Problem
+from mergebo.spaces import Binary, Permutation, Rows
+
+
+def exhaust(problem: Problem) -> tuple[float, Ints]:
+    """The optimum of a problem over orders alone, by trying each; for up to about 9 items."""
+    every = np.array(list(itertools.permutations(range(problem.space.width))))
+    values = problem.evaluate_rows(every)
+    return float(values.min()), every[values.argmin()]
+
+
+def held_karp(distances: NDArray[np.float64]) -> tuple[float, Ints]:
+    """The shortest round tour by dynamic programming over subsets (Held and Karp 1962): O(2^n n^2), for n up to 16."""
+    n = len(distances) - 1  # city n is where the tour starts and ends
+    if n < 1:
+        return float(distances.sum()), np.zeros(1, np.int64)
+    step = distances[:n, :n]
+    # cost[set, j]: the shortest way from city n through all cities of the set to its member j.
+    cost = np.full((1 << n, n), np.inf)
+    came_from = np.zeros((1 << n, n), np.int64)
+    cost[1 << np.arange(n), np.arange(n)] = distances[n, :n]
+    for members in range(1, 1 << n):
+        last = np.flatnonzero(members >> np.arange(n) & 1)
+        if len(last) < 2:
+            continue
+        through = cost[members ^ (1 << last)] + step[:, last].T
+        came_from[members, last] = through.argmin(axis=1)
+        cost[members, last] = through.min(axis=1)
+    members = (1 << n) - 1
+    closing = cost[members] + distances[:n, n]
+    tour, city = [n], int(closing.argmin())
+    while members:
+        tour.append(city)
+        members, city = members ^ (1 << city), int(came_from[members, city])
+    return float(closing.min()), np.array(tour[:1] + tour[:0:-1])
+
+
+def neighbours(rows: Rows, problem: Problem, rng: np.random.Generator) -> Rows:
+    """A random neighbour of each row: a swap, an insertion or a reversal of an order, or one flipped choice."""
+    out = rows.copy()
+    variables = problem.space.variables
+    name = rng.choice(list(variables))
+    block = out[:, problem.space.slices[name]]
+    count, width = block.shape
+    match variables[name]:
+        case Permutation():
+            i, j = np.sort(rng.integers(0, width, (2, count)), axis=0)[:, :, None]
+            slot = np.arange(width)
+            inside = (slot >= i) & (slot <= j)
+            kind = rng.integers(0, 4, (count, 1))
+            source = np.where(kind == 0, np.where(slot == i, j, np.where(slot == j, i, slot)), slot)  # swap
+            source = np.where((kind == 1) & inside, i + j - slot, source)  # reversal
+            source = np.where((kind == 2) & inside, np.where(slot == j, i, slot + 1), source)  # insertion, to the right
+            source = np.where((kind == 3) & inside, np.where(slot == i, j, slot - 1), source)  # and to the left
+            block[:] = np.take_along_axis(block, source, axis=1)
+        case Binary():
+            block[np.arange(count), rng.integers(0, width, count)] ^= 1
+        case _:
+            raise NotImplementedError(f"no neighbours of {variables[name]}")
+    return out
+
+
+def anneal(
+    problem: Problem, *, seed: Seed, chains: int = 32, steps: int = 20_000, start: Rows | None = None, heat: float = 0.3
+) -> tuple[float, Rows]:
+    """The best row that simulated annealing finds, by several chains; `heat`: the first temperature, in spreads."""
+    rng = generator(seed)
+    rows = problem.space.sample_rows(chains, seed=rng)
+    values = problem.evaluate_rows(rows)
+    spread = max(float(values.std()), 1e-9)
+    if start is not None:
+        rows = np.tile(start, (chains, 1))
+        values = problem.evaluate_rows(rows)
+    best, best_row = float(values.min()), rows[values.argmin()].copy()
+    for temperature in spread * heat * np.geomspace(1, 1e-3, steps):
+        moved = neighbours(rows, problem, rng)
+        moved_values = problem.evaluate_rows(moved)
+        taken = rng.random(chains) < np.exp(np.minimum(0, (values - moved_values) / temperature))
+        rows[taken], values[taken] = moved[taken], moved_values[taken]
+        if values.min() < best:
+            best, best_row = float(values.min()), rows[values.argmin()].copy()
+    return best, best_row
+
+
+def tour_search(distances: NDArray[np.float64], *, seed: int, kicks: int) -> tuple[float, Ints]:
+    """A short round tour: 2-opt and Or-opt moves to a local optimum, then kicks that are kept if they do no harm."""
+    n = len(distances)
+    rng = np.random.default_rng(seed)
+    near = np.argsort(distances + np.diag(np.full(n, np.inf)), axis=1)[:, : min(n - 1, 10)]  # two cities may coincide
+    tour = np.asarray(rng.permutation(n), np.int64)
+    draws = rng.integers(0, 2**31, (kicks, 4))
+    _kick_and_improve(np.ascontiguousarray(distances), np.ascontiguousarray(near), tour, draws)
+    return float(distances[tour, np.roll(tour, -1)].sum()), tour
+
+
+@jit
+def _reverse(tour: Ints, place: Ints, first: int, last: int) -> None:
+    """Turn round the path from position `first` to position `last`, which may pass the end of the array."""
+    n = len(tour)
+    length = (last - first) % n + 1
+    if 2 * length > n:  # turn round the rest instead: the same round tour
+        first, last = (last + 1) % n, (first - 1) % n
+        length = n - length
+    for _ in range(length // 2):
+        tour[first], tour[last] = tour[last], tour[first]
+        place[tour[first]] = first
+        place[tour[last]] = last
+        first = first + 1 if first + 1 < n else 0
+        last = last - 1 if last > 0 else n - 1
+
+
+@jit
+def _improve_city(distances: NDArray[np.float64], near: Ints, tour: Ints, place: Ints, scratch: Ints, a: int) -> int:
+    """Make the first 2-opt or Or-opt move found that helps and joins `a` to a city nearer than its neighbour; -1 if none."""
+    n = len(tour)
+    for forward in (1, -1):
+        b = tour[(place[a] + forward) % n]
+        for c in near[a]:
+            gain = distances[a, b] - distances[a, c]
+            if gain <= 1e-9:
+                break
+            e = tour[(place[c] + forward) % n]
+            if gain + distances[c, e] - distances[b, e] > 1e-9:
+                if forward == 1:
+                    _reverse(tour, place, place[b], place[c])
+                else:
+                    _reverse(tour, place, place[a], place[e])
+                return int(b)
+            # Or-opt: the segment from a, away from b, of up to three cities, goes next to c, a first.
+            for length in range(1, 4):
+                z = tour[(place[a] - forward * (length - 1)) % n]
+                y = tour[(place[a] - forward * length) % n]
+                if (forward * (place[a] - place[c])) % n < length or y == b:
+                    break  # c is in the segment
+                for side in (1, -1):
+                    f = tour[(place[c] + side) % n]
+                    if (forward * (place[a] - place[f])) % n < length:
+                        continue  # f is in the segment
+                    change = gain + distances[z, y] + distances[c, f] - distances[b, y] - distances[z, f]
+                    if change > 1e-9:
+                        _move_segment(tour, place, scratch, a, forward, length, c, side)
+                        return int(b)
+    return -1
+
+
+@jit
+def _move_segment(tour: Ints, place: Ints, scratch: Ints, a: int, forward: int, length: int, c: int, side: int) -> None:
+    """Take out the segment of `length` cities from a, away from `forward`, and put it beside c, with a next to c."""
+    n = len(tour)
+    start = place[a]
+    count = 0
+    for k in range(n):
+        city = tour[k]
+        if (forward * (start - k)) % n < length:
+            continue
+        if city == c and side == -1:
+            for m in range(length - 1, -1, -1):
+                scratch[count] = tour[(start - forward * m) % n]
+                count += 1
+        scratch[count] = city
+        count += 1
+        if city == c and side == 1:
+            for m in range(length):
+                scratch[count] = tour[(start - forward * m) % n]
+                count += 1
+    for k in range(n):
+        tour[k] = scratch[k]
+        place[tour[k]] = k
+
+
+@jit
+def _improve(
+    distances: NDArray[np.float64], near: Ints, tour: Ints, place: Ints, scratch: Ints, waiting: Ints, count: int
+) -> None:
+    """Improve until no city that waits has an improving move; cities whose neighbours changed wait again."""
+    n = len(tour)
+    queued = np.zeros(n, np.bool_)
+    for k in range(count):
+        queued[waiting[k]] = True
+    while count > 0:
+        count -= 1
+        a = waiting[count]
+        queued[a] = False
+        b = _improve_city(distances, near, tour, place, scratch, a)
+        if b < 0:
+            continue
+        for city in (a, b):
+            for offset in range(-2, 3):
+                other = tour[(place[city] + offset) % n]
+                if not queued[other]:
+                    queued[other] = True
+                    waiting[count] = other
+                    count += 1
+
+
+@jit
+def _length(distances: NDArray[np.float64], tour: Ints) -> float:
+    total = distances[tour[-1], tour[0]]
+    for k in range(len(tour) - 1):
+        total += distances[tour[k], tour[k + 1]]
+    return float(total)
+
+
+@jit
+def _kick_and_improve(distances: NDArray[np.float64], near: Ints, tour: Ints, draws: Ints) -> None:
+    n = len(tour)
+    place, scratch, kept = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    waiting = np.empty(n, np.int64)
+    for k in range(n):
+        place[tour[k]] = k
+        waiting[k] = tour[k]
+    _improve(distances, near, tour, place, scratch, waiting, n)
+    best = _length(distances, tour)
+    if n < 8:
+        return
+    window = min(50, n)
+    for draw in draws:
+        kept[:] = tour
+        # A double bridge within a window: two neighbouring segments change places.
+        start = draw[0] % n
+        cuts = np.sort(draw[1:4] % (window - 3)) + np.array([1, 2, 3])
+        for k in range(window):
+            scratch[k] = tour[(start + k) % n]
+        first, second = cuts[1] - cuts[0], cuts[2] - cuts[1]
+        for k in range(second):
+            tour[(start + cuts[0] + k) % n] = scratch[cuts[1] + k]
+        for k in range(first):
+            tour[(start + cuts[0] + second + k) % n] = scratch[cuts[0] + k]
+        for k in range(n):
+            place[tour[k]] = k
+        count = 0
+        for at in (cuts[0] - 1, cuts[0], cuts[0] + second - 1, cuts[0] + second, cuts[2] - 1, cuts[2]):
+            city = tour[(start + at) % n]
+            seen = False
+            for k in range(count):
+                seen = seen or waiting[k] == city
+            if not seen:
+                waiting[count] = city
+                count += 1
+        _improve(distances, near, tour, place, scratch, waiting, count)
+        length = _length(distances, tour)
+        if length <= best:
+            best = length
+        else:
+            tour[:] = kept
+            for k in range(n):
+                place[tour[k]] = k

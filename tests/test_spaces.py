@@ -1,0 +1,93 @@
+"""Spaces: points as users write them, rows as problems read them."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import mergebo as mb
+from mergebo import errors
+
+MIXED = mb.Space(route=mb.Permutation(4), picks=mb.Binary(3), heat=mb.Real(20, 80))
+
+
+def test_point_round_trip() -> None:
+    point = {"route": [2, 0, 3, 1], "picks": [1, 0, 1], "heat": 37.5}
+    row = MIXED.encode(point)
+    assert row.tolist() == [2, 0, 3, 1, 1, 0, 1, 37.5]
+    back = MIXED.decode(row)
+    assert back["route"].tolist() == point["route"]
+    assert back["picks"].tolist() == point["picks"]
+    assert back["heat"] == 37.5
+    assert MIXED.width == 8
+
+
+def test_many_points_as_a_list_or_as_arrays() -> None:
+    points = MIXED.sample((5,), seed=0)
+    rows = MIXED.encode(points)
+    assert rows.shape == (5, 8)
+    each = [{name: values[k] for name, values in points.items()} for k in range(5)]
+    np.testing.assert_array_equal(MIXED.encode(each), rows)
+    assert MIXED.encode([]).shape == (0, 8)
+
+
+def test_variables_are_taken_by_name() -> None:
+    reordered = {"heat": 20.0, "picks": [True, False, True], "route": (0, 1, 2, 3)}
+    assert MIXED.encode(reordered).tolist() == [0, 1, 2, 3, 1, 0, 1, 20]
+
+
+def test_samples_are_seeded_and_cover_the_space() -> None:
+    rows = MIXED.sample_rows(400, seed=1)
+    np.testing.assert_array_equal(rows, MIXED.sample_rows(400, seed=1))
+    assert rows[:, 4:7].mean() == pytest.approx(0.5, abs=0.06)
+    assert rows[:, 7].min() < 22
+    assert rows[:, 7].max() > 78
+    assert mb.PermutationSpace(5).sample(3, seed=0).shape == (3, 5)
+
+
+def test_spaces_are_values() -> None:
+    same = mb.Space(route=mb.Permutation(4), picks=mb.Binary(3), heat=mb.Real(20, 80))
+    assert same == MIXED
+    assert hash(same) == hash(MIXED)
+    assert mb.Space(picks=mb.Binary(3), route=mb.Permutation(4), heat=mb.Real(20, 80)) != MIXED
+    assert pickle.loads(pickle.dumps(MIXED)) == MIXED
+    assert repr(MIXED) == "Space(route=Permutation(n=4), picks=Binary(count=3), heat=Real(low=20, high=80))"
+    assert mb.PermutationSpace(4) == mb.PermutationSpace(4)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"route": [0, 0, 1, 2]}, errors.NotAPermutationError, "3 missing, 0 twice"),
+        ({"route": [0, 1, 2]}, errors.ShapeError, "4 items, got 3"),
+        ({"picks": [0, 1, 2]}, errors.ArgumentError, "0 or 1, got 2"),
+        ({"picks": [0, 1]}, errors.ShapeError, "3 choices"),
+        ({"picks": ["a", "b", "c"]}, errors.NotNumbersError, "whole numbers"),
+        ({"heat": 80.5}, errors.ArgumentError, "between 20 and 80, got 80.5"),
+        ({"heat": float("nan")}, errors.ArgumentError, "got nan"),
+        ({"heat": "hot"}, errors.NotNumbersError, "number between"),
+        ({"heats": 30}, errors.ArgumentError, "did you mean 'heat'"),
+        ({"picks": [[0, 1, 0]]}, errors.ShapeError, "equal numbers"),
+    ],
+)
+def test_bad_points(change: dict[str, object], error: type[Exception], message: str) -> None:
+    good = {"route": [2, 0, 3, 1], "picks": [1, 0, 1], "heat": 37.5}
+    with pytest.raises(error, match=message):
+        MIXED.encode({**good, **change})  # type: ignore[dict-item]
+
+
+def test_bad_calls() -> None:
+    with pytest.raises(errors.ArgumentError, match="no value for picks, heat"):
+        MIXED.encode({"route": [2, 0, 3, 1]})
+    with pytest.raises(errors.NotNumbersError, match="a point is a dictionary"):
+        MIXED.encode("0123")  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match="at least one variable"):
+        mb.Space()
+    with pytest.raises(errors.NotNumbersError, match="route must be a variable"):
+        mb.Space(route=5)  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match="larger finite high"):
+        mb.Real(3, 3)
+    with pytest.raises(errors.ShapeError, match="at least 1"):
+        mb.Binary(0)
