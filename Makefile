@@ -21,7 +21,7 @@ demo: $(READY)  ## show the sorting-kernel framework: lengths, the worked exampl
 	$(BIN)/python examples/sorting_kernels.py
 
 test: $(READY)  ## run the whole test suite
-	$(BIN)/python -m pytest
+	$(ONE_THREAD) $(BIN)/python -m pytest
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check .

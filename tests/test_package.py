@@ -15,7 +15,17 @@ import mergebo
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
-LAYERS = [["errors"], ["compiled"], ["permutations"], ["spaces", "sorting"], ["problems", "kernels"], ["testing"]]
+LAYERS = [
+    ["errors"],
+    ["compiled"],
+    ["permutations"],
+    ["spaces", "sorting"],
+    ["problems", "kernels"],
+    ["surrogate"],
+    ["acquisition"],
+    ["optimizers"],
+    ["testing"],
+]
 """Each layer may import from the ones before it (and from itself)."""
 
 

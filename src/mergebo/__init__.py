@@ -9,26 +9,47 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mergebo import errors, kernels, permutations, problems, sorting, testing
+    from mergebo import acquisition, errors, kernels, optimizers, permutations, problems, sorting, surrogate, testing
+    from mergebo.optimizers import Optimizer, Result, Trial, minimize
     from mergebo.spaces import Binary, Permutation, PermutationSpace, Real, Space
 
 __version__ = "0.1.0.dev0"
 
-_PARTS = ("errors", "kernels", "permutations", "problems", "sorting", "testing")
-_NAMES = dict.fromkeys(("Binary", "Permutation", "PermutationSpace", "Real", "Space"), "spaces")
-
-__all__ = [
-    "Binary",
-    "Permutation",
-    "PermutationSpace",
-    "Real",
-    "Space",
-    "__version__",
+_PARTS = (
+    "acquisition",
     "errors",
     "kernels",
+    "optimizers",
     "permutations",
     "problems",
     "sorting",
+    "surrogate",
+    "testing",
+)
+_NAMES = {
+    **dict.fromkeys(("Binary", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
+    **dict.fromkeys(("Optimizer", "Result", "Trial", "minimize"), "optimizers"),
+}
+
+__all__ = [
+    "Binary",
+    "Optimizer",
+    "Permutation",
+    "PermutationSpace",
+    "Real",
+    "Result",
+    "Space",
+    "Trial",
+    "__version__",
+    "acquisition",
+    "errors",
+    "kernels",
+    "minimize",
+    "optimizers",
+    "permutations",
+    "problems",
+    "sorting",
+    "surrogate",
     "testing",
 ]
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "ArgumentError",
+    "ExhaustedError",
     "InstanceFileError",
     "InvalidCodeError",
     "MergeboError",
@@ -19,6 +20,7 @@ __all__ = [
     "SearchLimitError",
     "ShapeError",
     "SlotError",
+    "TrialError",
     "UnsupportedError",
     "unknown_choice",
 ]
@@ -46,6 +48,14 @@ class SlotError(MergeboError, IndexError):
 
 class ArgumentError(MergeboError, ValueError):
     """An option has a value that is not among the possible ones."""
+
+
+class ExhaustedError(MergeboError, RuntimeError):
+    """There is no point left that was not tried."""
+
+
+class TrialError(MergeboError, ValueError):
+    """A result for a trial that is unknown or has one already, or a result that is not a number."""
 
 
 class InvalidCodeError(MergeboError, ValueError):

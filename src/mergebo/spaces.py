@@ -7,7 +7,9 @@ same as one flat array, which is what problems evaluate and models read. `encode
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -31,6 +33,11 @@ class Variable(ABC):
     @abstractmethod
     def width(self) -> int:
         """How many numbers of a row it takes."""
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """How many values there are; infinite for a real variable."""
 
     @abstractmethod
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
@@ -68,6 +75,10 @@ class Permutation(Variable):
     def width(self) -> int:
         return self.n
 
+    @property
+    def size(self) -> float:
+        return math.factorial(self.n) if self.n < 150 else math.inf
+
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
         return sample(self.n, shape, seed=rng)
 
@@ -96,6 +107,10 @@ class Binary(Variable):
     @property
     def width(self) -> int:
         return self.count
+
+    @property
+    def size(self) -> float:
+        return 2.0**self.count if self.count < 1000 else math.inf
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
         return rng.integers(0, 2, (*shape, self.count))
@@ -137,6 +152,10 @@ class Real(Variable):
     def width(self) -> int:
         return 1
 
+    @property
+    def size(self) -> float:
+        return math.inf
+
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
         return rng.uniform(self.low, self.high, (*shape, 1))
 
@@ -163,6 +182,11 @@ class AnySpace(ABC):
     def width(self) -> int:
         """Length of a row."""
         return sum(variable.width for variable in self.variables.values())
+
+    @property
+    def size(self) -> float:
+        """How many points there are."""
+        return math.prod(variable.size for variable in self.variables.values())
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -192,24 +216,57 @@ class AnySpace(ABC):
         """Rows as points."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PermutationSpace(AnySpace):
-    """All orders of n items. A point is an order; many points are an array `(..., n)`."""
+    """All orders of n items: `PermutationSpace(15)` or `PermutationSpace(items=["base", "acid", "salt"])`.
+
+    A point is an order; many points are an array `(..., n)`. With named items a point is a list of names in order, and
+    orders of item numbers are understood too.
+    """
 
     n: int
+    items: tuple[Any, ...] | None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", item_count(self.n))
+    def __init__(self, n: int | None = None, *, items: Sequence[Any] | None = None) -> None:
+        if items is not None:
+            if isinstance(items, str) or not isinstance(items, Sequence):
+                raise NotNumbersError(f"items is a list of names such as ['base', 'acid'], got {items!r}")
+            twice = [name for name, count in Counter(items).items() if count > 1]
+            if twice:
+                raise ArgumentError(f"items must differ; more than once: {', '.join(map(repr, twice))}")
+            if n is not None and n != len(items):
+                raise ShapeError(f"n={n} does not fit {len(items)} items; give one of the two")
+            n = len(items)
+        if n is None:
+            raise ArgumentError("say how many items, PermutationSpace(15), or which, PermutationSpace(items=[...])")
+        object.__setattr__(self, "n", item_count(n))
+        object.__setattr__(self, "items", None if items is None else tuple(items))
 
     @property
     def variables(self) -> Mapping[str, Variable]:
         return {"order": Permutation(self.n)}
 
     def encode(self, points: Any) -> Rows:
-        return validate(points, n=self.n)
+        return validate(points if self.items is None else self._numbers(points), n=self.n)
+
+    def _numbers(self, points: Any) -> Any:
+        """Names as item numbers, however deep they are nested."""
+        assert self.items is not None
+        if isinstance(points, np.ndarray) and points.dtype.kind in "iuf":
+            return points
+        if isinstance(points, list | tuple | np.ndarray):
+            return [self._numbers(point) for point in points]
+        try:
+            return self.items.index(points)
+        except ValueError:
+            raise unknown_choice("an item", points, map(str, self.items)) from None
 
     def decode(self, rows: Rows) -> Any:
-        return rows
+        if self.items is None:
+            return rows
+        if rows.ndim > 1:
+            return [self.decode(row) for row in rows]
+        return [self.items[item] for item in rows]
 
 
 class Space(AnySpace):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, get_args
 
+import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
@@ -54,3 +55,18 @@ class PermutationKernel(Kernel):
             return self._similarity(self.distance(x1, x2), diag)
         # Row by row: every row is a batch of one.
         return self._similarity(self.distance(x1.unsqueeze(-2), x2.unsqueeze(-2))[..., 0, 0], diag)
+
+
+class BitsKernel(Kernel):
+    """RBF on binary choices, `exp(-Hamming / (2 l^2 count))`: goes with a kernel on orders in mixed points."""
+
+    has_lengthscale = True
+
+    def __init__(self, count: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.count = item_count(count)
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        squared = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
+        lengthscale = self.lengthscale.squeeze(-1) if diag else self.lengthscale
+        return torch.exp(squared / (-2 * self.count * lengthscale**2))

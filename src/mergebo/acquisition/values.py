@@ -1,0 +1,55 @@
+"""Acquisition values for minimisation: how promising a point is, given its posterior mean and standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcx, log_ndtr, ndtr
+
+Floats = NDArray[np.float64]
+
+
+def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """By how much a point is expected to be below `best`: `E max(best - f, 0)`."""
+    u = (best - mean) / deviation
+    value: Floats = deviation * (np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi) + u * ndtr(u))
+    return value
+
+
+def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """The logarithm of the expected improvement, exact where that itself underflows (Ament et al. 2023)."""
+    u = (best - mean) / deviation
+    out = np.empty_like(u)
+    near = u > -1
+    un = u[near]
+    out[near] = np.log(np.exp(-0.5 * un * un) / np.sqrt(2 * np.pi) + un * ndtr(un))
+    far = u[~near]
+    # phi(u) + u Phi(u) = phi(u) (1 + u m(u)), m(u) = Phi/phi by erfcx; 1 + u m(u) tends to 1/u^2 and needs care far out.
+    mills = np.sqrt(np.pi / 2) * erfcx(-far / np.sqrt(2))
+    series = np.where(far < -1e4, 1 / far**2, 1 + far * mills)
+    out[~near] = -0.5 * far * far - 0.5 * np.log(2 * np.pi) + np.log(np.maximum(series, 1e-300))
+    value: Floats = out + np.log(deviation)
+    return value
+
+
+def probability_of_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """The logarithm of the probability that a point is below `best`."""
+    value: Floats = log_ndtr((best - mean) / deviation)
+    return value
+
+
+def confidence_bound(mean: Floats, deviation: Floats, best: float, beta: float = 4.0) -> Floats:
+    """Minus the lower confidence bound, `-(mean - sqrt(beta) deviation)`; `best` plays no part."""
+    value: Floats = np.sqrt(beta) * deviation - mean
+    return value
+
+
+ACQUISITIONS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
+    "ei": expected_improvement,
+    "logei": log_expected_improvement,
+    "pi": probability_of_improvement,
+    "ucb": confidence_bound,
+}
+"""By name; all are to be maximised."""

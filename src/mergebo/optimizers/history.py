@@ -1,0 +1,87 @@
+"""What an optimiser knows: which rows were tried and what came of it. Methods see nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.errors import ExhaustedError
+from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+
+Floats = NDArray[np.float64]
+
+ENUMERABLE = 50_000
+"""Spaces of at most so many points are listed to find the last ones that were not tried."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Rows with their values, in the order in which results came; rows that failed; rows whose results are awaited."""
+
+    space: AnySpace
+    rows: Rows
+    values: Floats
+    failed: Rows
+    pending: Rows
+    initial: int
+    """Size of the initial design: the first results are those of random rows."""
+
+    @cached_property
+    def tried(self) -> frozenset[bytes]:
+        """Every row that need not be tried again, as bytes."""
+        every = np.concatenate([self.rows, self.failed, self.pending])
+        return frozenset(row.tobytes() for row in every)
+
+    def is_tried(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of the rows were tried or are pending."""
+        return np.array([row.tobytes() in self.tried for row in rows], bool)
+
+    def best(self, count: int) -> Rows:
+        """The `count` best rows, best first."""
+        return self.rows[np.argsort(self.values, kind="stable")[:count]]
+
+    def with_pending(self, row: Rows) -> History:
+        """The same while one more result is awaited."""
+        pending = np.concatenate([self.pending, row[None]])
+        return History(self.space, self.rows, self.values, self.failed, pending, self.initial)
+
+    def fresh_row(self, rng: np.random.Generator) -> Rows:
+        """A uniform random row that was not tried."""
+        for _ in range(100):
+            row = self.space.sample_rows(seed=rng)
+            if row.tobytes() not in self.tried:
+                return row
+        if self.space.size > ENUMERABLE:  # cannot happen by chance
+            raise ExhaustedError("no untried point was found")
+        left = [row for row in every_row(self.space) if row.tobytes() not in self.tried]
+        if not left:
+            raise ExhaustedError(f"all {self.space.size:.0f} points of the space were tried")
+        chosen: Rows = left[rng.integers(len(left))]
+        return chosen
+
+
+def every_row(space: AnySpace) -> Rows:
+    """All rows of a small space."""
+    parts = []
+    for variable in space.variables.values():
+        match variable:
+            case Permutation(n):
+                parts.append(list(itertools.permutations(range(n))))
+            case Binary(count):
+                parts.append(list(itertools.product((0, 1), repeat=count)))
+            case _:
+                raise ExhaustedError(f"{variable} has no list of values")
+    return np.array([sum(each, ()) for each in itertools.product(*parts)], np.int64)
+
+
+class Method(Protocol):
+    """How the next row is chosen: a function of the history and the generator alone, so nothing else needs to be saved."""
+
+    def propose(self, history: History, rng: np.random.Generator) -> Rows:
+        """One row that was not tried."""
+        ...

@@ -1,0 +1,35 @@
+"""Methods by name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from mergebo.errors import ArgumentError, unknown_choice
+from mergebo.optimizers.baselines import Genetic, LocalSearch, RandomSearch
+from mergebo.optimizers.history import Method
+from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders, merge_orders, random_orders
+
+METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "mergebo": (ModelBased, {"orders": merge_orders}),
+    "bops-h": (ModelBased, {"orders": mallows_orders}),
+    "bops-random": (ModelBased, {"orders": random_orders}),
+    "spearman": (ModelBased, {"orders": footrule_orders}),
+    "random": (RandomSearch, {}),
+    "local-search": (LocalSearch, {}),
+    "genetic": (Genetic, {}),
+}
+"""Each name with its class and settings."""
+
+
+def make_method(name: str, **settings: Any) -> Method:
+    """The method with this name; settings replace its own, such as `acquisition="ucb"`."""
+    if name not in METHODS:
+        raise unknown_choice("method", name, METHODS)
+    make, fixed = METHODS[name]
+    known = [each for each in inspect.signature(make).parameters if each not in fixed]
+    for key in settings:
+        if key not in known:
+            raise ArgumentError(f"{name} has the settings {', '.join(known) or '(none)'}, got {key}={settings[key]!r}")
+    method: Method = make(**fixed, **settings)
+    return method

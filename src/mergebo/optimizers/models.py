@@ -1,0 +1,92 @@
+"""Bayesian optimisation: a Gaussian process, an acquisition function, a search over it. The paper's methods are settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mergebo.acquisition.search import ascend
+from mergebo.acquisition.values import ACQUISITIONS, Floats
+from mergebo.errors import UnsupportedError, unknown_choice
+from mergebo.optimizers.history import History
+from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
+from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, Similarity
+
+
+@dataclass(frozen=True)
+class ModelBased:
+    """Fit, acquire, propose.
+
+    The acquisition is climbed from `incumbents` of the best rows and `randoms` random ones, by steepest ascent over the
+    neighbourhoods that `moves` name, at most `steps` steps. Rows that were tried are not proposed again.
+    """
+
+    orders: Callable[[int], Similarity]
+    """The similarity of orders of n items."""
+    acquisition: str = "logei"
+    moves: tuple[str, ...] = ("swap",)
+    incumbents: int = 1
+    randoms: int = 10
+    steps: int = 100
+
+    def __post_init__(self) -> None:
+        if self.acquisition not in ACQUISITIONS:
+            raise unknown_choice("acquisition", self.acquisition, ACQUISITIONS)
+
+    def similarity(self, space: AnySpace) -> Product:
+        """The kernel's factors: this method's for orders, RBF for binary choices."""
+        factors: dict[str, Similarity] = {}
+        for name, variable in space.variables.items():
+            match variable:
+                case Permutation(n):
+                    factors[name] = self.orders(n)
+                case Binary(count):
+                    factors[name] = SameChoices(count)
+                case _:
+                    raise UnsupportedError(
+                        f"this method has no kernel for {name}={variable}; orders and binary choices have one"
+                    )
+        return Product(space, factors)
+
+    def propose(self, history: History, rng: np.random.Generator) -> Rows:
+        if len(history.values) < 2:
+            return history.fresh_row(rng)
+        model = GP(self.similarity(history.space), history.rows, history.values)
+        best = float(model.y.min())
+        if len(history.pending):
+            # What is awaited is taken to come out as the model expects: it is not proposed again, nor anything close to it.
+            model = model.with_points(history.pending)
+            best = (best * np.std(history.values, ddof=1) + history.values.mean() - model.centre) / model.spread
+        score = ACQUISITIONS[self.acquisition]
+
+        def value(rows: Rows) -> Floats:
+            return score(*model.predict_standardised(rows), best)
+
+        starts = [history.best(self.incumbents), history.space.sample_rows(self.randoms, seed=rng)]
+        rows, _ = ascend(
+            value, np.concatenate(starts), history.space, moves=self.moves, steps=self.steps, forbidden=history.is_tried
+        )
+        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+
+def merge_orders(n: int) -> Similarity:
+    """MergeBO: merge-sort comparisons of the order as it is given."""
+    return ByMap(MergeMap(n))
+
+
+def mallows_orders(n: int) -> Similarity:
+    """BOPS-H: which item comes before which, for all pairs; indifferent to how items are numbered."""
+    return ByMap(EnumerationMap(n), view="rank")
+
+
+def random_orders(n: int) -> Similarity:
+    """The control: as many random pairs as Merge has comparisons."""
+    return ByMap(RandomComparisons(n), view="rank")
+
+
+def footrule_orders(n: int) -> Similarity:
+    """Spearman's footrule on ranks."""
+    return Footrule(n)

@@ -1,0 +1,209 @@
+"""Ask and tell: the loop in the user's hands, with everything recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from mergebo.errors import ArgumentError, ShapeError, TrialError, unknown_choice
+from mergebo.optimizers.history import History
+from mergebo.optimizers.methods import make_method
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space
+
+Direction: TypeAlias = Literal["minimize", "maximize"]
+State: TypeAlias = Literal["pending", "done", "failed"]
+
+FORMAT = 1
+"""Version of what `state` returns."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One point that was asked for, and what came of it."""
+
+    id: int
+    point: Any
+    state: State = "pending"
+    value: float | None = None
+
+
+class Optimizer:
+    """`ask` for a trial, evaluate its point, `tell` its value (or that it failed); `best` is the best trial so far.
+
+    Values are minimised unless `direction="maximize"`. The first `initial` trials are uniform random points, the same
+    for every method with the same seed. No point is asked for twice.
+    """
+
+    def __init__(
+        self,
+        space: AnySpace,
+        method: str = "bops-h",
+        *,
+        seed: int = 0,
+        initial: int = 20,
+        direction: Direction = "minimize",
+        **settings: Any,
+    ) -> None:
+        if not isinstance(space, AnySpace):
+            raise ArgumentError(f"space must be one such as PermutationSpace(15), got {space!r}")
+        if direction not in get_args(Direction):
+            raise unknown_choice("direction", direction, get_args(Direction))
+        if initial < 1:
+            raise ArgumentError(f"at least one random point starts a run, got initial={initial}")
+        self.space = space
+        self.direction = direction
+        self.seed = seed
+        self.initial = initial
+        self.method_name = method
+        self.settings = settings
+        self._method = make_method(method, **settings)
+        self._design = np.random.default_rng([seed, 0])
+        self._rng = np.random.default_rng([seed, 1])
+        self._trials: list[Trial] = []
+        self._rows: list[Rows] = []
+        self._finished: list[int] = []
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials, in the order in which they were asked for."""
+        return tuple(self._trials)
+
+    @property
+    def best(self) -> Trial | None:
+        """The finished trial with the best value; the first of several equal ones."""
+        done = [trial for trial in self._trials if trial.state == "done"]
+        return min(done, key=lambda trial: self._sign * float(trial.value or 0.0)) if done else None
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.direction == "minimize" else -1.0
+
+    def ask(self, count: int | None = None) -> Any:
+        """The next trial, or a list of `count` trials for a batch; raises `ExhaustedError` when every point was tried."""
+        if count is None:
+            return self._ask()
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ArgumentError(f"ask for at least one trial, got {count!r}")
+        return [self._ask() for _ in range(count)]
+
+    def _ask(self) -> Trial:
+        history = self._history()
+        if len(self._trials) < self.initial:
+            row = history.fresh_row(self._design)
+        else:
+            row = self._method.propose(history, self._rng)
+        trial = Trial(len(self._trials), self.space.decode(row))
+        self._trials.append(trial)
+        self._rows.append(row)
+        return trial
+
+    def tell(self, trial: Trial | int, value: float) -> None:
+        """Record the value of a trial; one that is not finite counts as failed."""
+        index = self._pending(trial)
+        try:
+            if isinstance(value, str | bytes | bool):
+                raise TypeError(f"{type(value).__name__} is no number")
+            number = float(value)
+        except (TypeError, ValueError) as error:
+            raise TrialError(f"the value of trial {index} must be a number, got {value!r}") from error
+        if not math.isfinite(number):
+            self.fail(index)
+            return
+        self._trials[index] = replace(self._trials[index], state="done", value=number)
+        self._finished.append(index)
+
+    def fail(self, trial: Trial | int) -> None:
+        """Record that a trial gave no value. Its point is not asked for again."""
+        index = self._pending(trial)
+        self._trials[index] = replace(self._trials[index], state="failed")
+        self._finished.append(index)
+
+    def _pending(self, trial: Trial | int) -> int:
+        index = trial.id if isinstance(trial, Trial) else trial
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self._trials):
+            raise TrialError(f"there is no trial {trial!r}; trials are 0..{len(self._trials) - 1}")
+        state = self._trials[index].state
+        if state != "pending":
+            raise TrialError(f"trial {index} is {state} already (value {self._trials[index].value}); nothing was changed")
+        return index
+
+    def _history(self) -> History:
+        def rows(which: list[int]) -> Rows:
+            kind = np.result_type(
+                *(variable.sample((), np.random.default_rng(0)) for variable in self.space.variables.values())
+            )
+            return np.array([self._rows[k] for k in which], kind).reshape(len(which), self.space.width)
+
+        done = [k for k in self._finished if self._trials[k].state == "done"]
+        return History(
+            self.space,
+            rows(done),
+            np.array([self._sign * float(self._trials[k].value or 0.0) for k in done]),
+            rows([k for k in self._finished if self._trials[k].state == "failed"]),
+            rows([trial.id for trial in self._trials if trial.state == "pending"]),
+            self.initial,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain data for JSON: `Optimizer.from_state` goes on exactly where this one is."""
+        return {
+            "format": FORMAT,
+            "space": _space_to_data(self.space),
+            "method": self.method_name,
+            "settings": {key: list(value) if isinstance(value, tuple) else value for key, value in self.settings.items()},
+            "seed": self.seed,
+            "initial": self.initial,
+            "direction": self.direction,
+            "generators": [self._design.bit_generator.state, self._rng.bit_generator.state],
+            "finished": list(self._finished),
+            "trials": [
+                {"row": row.tolist(), "state": trial.state, "value": trial.value}
+                for row, trial in zip(self._rows, self._trials, strict=True)
+            ],
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Optimizer:
+        """The optimiser that `state()` described."""
+        try:
+            if state["format"] != FORMAT:
+                raise ArgumentError(f"the state has format {state['format']}; this version reads format {FORMAT}")
+            settings = {key: tuple(value) if isinstance(value, list) else value for key, value in state["settings"].items()}
+            space = _space_from_data(state["space"])
+            made = cls(
+                space,
+                state["method"],
+                seed=state["seed"],
+                initial=state["initial"],
+                direction=state["direction"],
+                **settings,
+            )
+            made._design.bit_generator.state, made._rng.bit_generator.state = state["generators"]
+            kind = made._history().rows.dtype
+            for k, trial in enumerate(state["trials"]):
+                row = np.array(trial["row"], kind)
+                if row.shape != (space.width,):
+                    raise ShapeError(f"trial {k} has {row.size} numbers, the space {space.width}")
+                made._rows.append(row)
+                made._trials.append(Trial(k, space.decode(row), trial["state"], trial["value"]))
+            made._finished = [int(k) for k in state["finished"]]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ArgumentError(f"this is not the state of an optimiser: {error!r}") from error
+        return made
+
+
+def _space_to_data(space: AnySpace) -> dict[str, Any]:
+    if isinstance(space, PermutationSpace):
+        return {"n": space.n, "items": None if space.items is None else list(space.items)}
+    return {name: [type(each).__name__, *vars(each).values()] for name, each in space.variables.items()}
+
+
+def _space_from_data(data: Mapping[str, Any]) -> AnySpace:
+    if "items" in data and "n" in data:
+        return PermutationSpace(data["n"], items=data["items"])
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Real)}
+    return Space(**{name: kinds[kind](*values) for name, (kind, *values) in data.items()})

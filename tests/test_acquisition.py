@@ -1,0 +1,143 @@
+"""Acquisition values against BoTorch, and searches against brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from botorch.acquisition.analytic import (
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+    UpperConfidenceBound,
+)
+
+import mergebo as mb
+from mergebo import acquisition, errors
+from mergebo import permutations as pm
+from mergebo.optimizers.models import ModelBased, mallows_orders, merge_orders
+from mergebo.surrogate import GP
+
+SPACE = mb.PermutationSpace(8)
+
+
+def model() -> GP:
+    rows = SPACE.sample_rows(20, seed=0)
+    values = pm.kendall(rows, np.arange(8), view="rank").astype(float)
+    return GP(ModelBased(merge_orders).similarity(SPACE), rows, values)
+
+
+@pytest.mark.filterwarnings("ignore:ExpectedImprovement has known numerical issues")  # BoTorch's advice to take LogEI
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("ei", lambda m, best: ExpectedImprovement(m, best_f=best, maximize=False)),
+        ("logei", lambda m, best: LogExpectedImprovement(m, best_f=best, maximize=False)),
+        ("pi", lambda m, best: LogProbabilityOfImprovement(m, best_f=best, maximize=False)),
+        ("ucb", lambda m, best: UpperConfidenceBound(m, beta=4.0, maximize=False)),
+    ],
+)
+def test_values_are_botorchs(name: str, theirs) -> None:
+    ours = model()
+    rows = SPACE.sample_rows(60, seed=1)
+    best = float(ours.y.min())
+    with torch.no_grad():
+        expected = theirs(ours.to_botorch().eval(), best)(torch.from_numpy(rows.astype(float)).unsqueeze(1)).numpy()
+    value = acquisition.ACQUISITIONS[name](*ours.predict_standardised(rows), best)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-8)
+    assert value.argmax() == expected.argmax()
+
+
+def test_log_ei_is_the_logarithm_and_goes_on_where_that_ends() -> None:
+    mean = np.linspace(-3, 30, 200)
+    deviation = np.ones_like(mean)
+    ei = acquisition.expected_improvement(mean, deviation, 0.0)
+    log_ei = acquisition.log_expected_improvement(mean, deviation, 0.0)
+    near = mean < 20
+    np.testing.assert_allclose(log_ei[near], np.log(ei[near]), rtol=1e-6)
+    far = acquisition.log_expected_improvement(np.array([50.0, 1e3, 1e5, 1e8]), np.ones(4), 0.0)
+    assert np.isfinite(far).all()
+    assert (np.diff(far) < 0).all()
+    assert far[1] == pytest.approx(-0.5e6 - 0.5 * np.log(2 * np.pi) - 2 * np.log(1e3), rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_move_tables_are_the_moves(n: int) -> None:
+    order = pm.sample(n, seed=n)
+    around = {move: {tuple(order[row]) for row in acquisition.move_table(n, move)} for move in acquisition.MOVES}
+    pairs = list(itertools.combinations(range(n), 2))
+    assert around["swap"] == {tuple(pm.swap(order, i, j)) for i, j in pairs}
+    assert len(acquisition.move_table(n, "swap")) == len(pairs)
+    insertions = {tuple(pm.insert(order, i, j)) for i, j in itertools.permutations(range(n), 2) if abs(i - j) > 1}
+    assert around["insertion"] == insertions
+    assert around["reversal"] == {tuple(pm.reverse(order, i, j)) for i, j in pairs if j - i > 1}
+    with pytest.raises(errors.ArgumentError, match="did you mean 'swap'"):
+        acquisition.move_table(n, "swaps")
+
+
+def test_neighbours_of_mixed_points() -> None:
+    space = mb.Space(route=mb.Permutation(4), picks=mb.Binary(3))
+    row = space.sample_rows(seed=0)
+    around = acquisition.neighbours(row, space)
+    assert len(around) == 6 + 3
+    assert len({tuple(r) for r in around}) == 9
+    space.encode([space.decode(r) for r in around])
+    assert ((around != row).sum(axis=1) == [2] * 6 + [1] * 3).all()
+
+
+@pytest.mark.parametrize("moves", [("swap",), ("insertion",), ("reversal",), ("swap", "insertion", "reversal")])
+def test_one_step_of_ascent_is_the_botorch_argmax(moves: tuple[str, ...]) -> None:
+    """The best neighbour is the one that BoTorch's LogEI, asked about each, likes best."""
+    ours = model()
+    best = float(ours.y.min())
+    start = SPACE.sample_rows(1, seed=3)
+    around = acquisition.neighbours(start[0], SPACE, moves)
+    theirs = LogExpectedImprovement(ours.to_botorch().eval(), best_f=best, maximize=False)
+    with torch.no_grad():
+        expected = torch.cat([theirs(torch.from_numpy(row.astype(float)).view(1, 1, -1)) for row in around]).numpy()
+
+    def value(rows: np.ndarray) -> np.ndarray:
+        return acquisition.log_expected_improvement(*ours.predict_standardised(rows), best)
+
+    _, values = acquisition.ascend(value, start, SPACE, moves=moves, steps=1)
+    assert values[0] == pytest.approx(max(expected.max(), float(value(start)[0])), rel=1e-5)
+
+
+def test_ascent_ends_at_a_local_optimum_and_reports_the_best_first() -> None:
+    target = np.arange(8)
+
+    def value(rows: np.ndarray) -> np.ndarray:
+        return -pm.hamming(rows, target).astype(float)
+
+    rows, values = acquisition.ascend(value, SPACE.sample_rows(5, seed=0), SPACE)
+    assert rows[0].tolist() == target.tolist()
+    assert values[0] == 0
+    assert (np.diff(values) <= 0).all()
+
+
+def test_forbidden_rows_are_passed_through_but_not_returned() -> None:
+    target = np.arange(8)
+
+    def value(rows: np.ndarray) -> np.ndarray:
+        return -pm.hamming(rows, target).astype(float)
+
+    rows, values = acquisition.ascend(
+        value, SPACE.sample_rows(5, seed=0), SPACE, forbidden=lambda rows: (rows == target).all(axis=1)
+    )
+    assert values[0] == -2
+    assert rows[0].tolist() != target.tolist()
+
+
+def test_rank_view_methods_do_not_care_for_names() -> None:
+    """The model of precedence predicts the same after items are renamed; the Merge model does not."""
+    rows = SPACE.sample_rows(20, seed=0)
+    values = pm.kendall(rows, np.arange(8), view="rank").astype(float)
+    names = pm.sample(8, seed=5)
+    test = SPACE.sample_rows(10, seed=6)
+    for orders, same in ((mallows_orders, True), (merge_orders, False)):
+        similarity = ModelBased(orders).similarity(SPACE)
+        before = GP(similarity, rows, values).predict(test)[0]
+        after = GP(similarity, names[rows], values).predict(names[test])[0]
+        assert np.allclose(before, after, rtol=1e-4) is same

@@ -1,0 +1,169 @@
+"""The Gaussian process against BoTorch, and on data that break naive ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from botorch.fit import fit_gpytorch_mll
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from scipy.optimize import check_grad
+
+import mergebo as mb
+from mergebo.optimizers.methods import METHODS
+from mergebo.optimizers.models import ModelBased
+from mergebo.spaces import AnySpace
+from mergebo.surrogate import GP, Hyperparameters, Product, fit
+from mergebo.surrogate.gp import negative_log_posterior, standardised
+
+ORDERS = {name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased}
+MIXED = mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))
+
+
+def product(space: AnySpace, name: str = "mergebo") -> Product:
+    return ModelBased(ORDERS[name]).similarity(space)
+
+
+def data(space: AnySpace, count: int = 18, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rows = space.sample_rows(count, seed=seed)
+    return rows, (rows * np.arange(1, rows.shape[1] + 1)).sum(axis=1) + np.random.default_rng(seed).normal(0, 3, count)
+
+
+@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
+class TestAgainstBoTorch:
+    def test_posterior(self, name: str, space: AnySpace) -> None:
+        rows, values = data(space)
+        model = GP(product(space, name), rows, values)
+        theirs = model.to_botorch().eval()
+        test = space.sample_rows(25, seed=5)
+        with torch.no_grad():
+            posterior = theirs.posterior(torch.from_numpy(test.astype(float)))
+        mean, deviation = model.predict_standardised(test)
+        np.testing.assert_allclose(mean, posterior.mean[:, 0].numpy(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(deviation**2, posterior.variance[:, 0].numpy(), rtol=1e-5, atol=1e-7)
+        values_mean, values_deviation = model.predict(test)
+        np.testing.assert_allclose(values_mean, values.mean() + values.std(ddof=1) * mean)
+        np.testing.assert_allclose(values_deviation, values.std(ddof=1) * deviation)
+
+    def test_marginal_likelihood(self, name: str, space: AnySpace) -> None:
+        rows, values = data(space)
+        model = GP(product(space, name), rows, values)
+        ours, _ = negative_log_posterior(model.hyperparameters.logs, product(space, name).distances(rows, rows), model.y)
+        theirs = model.to_botorch().train()
+        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
+        with torch.no_grad():
+            value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
+        assert -ours == pytest.approx(value, rel=1e-6)
+
+    def test_optimum(self, name: str, space: AnySpace) -> None:
+        """BoTorch's own fit, started where ours ended, finds nothing better."""
+        rows, values = data(space)
+        model = GP(product(space, name), rows, values)
+        distances = product(space, name).distances(rows, rows)
+        ours, _ = negative_log_posterior(model.hyperparameters.logs, distances, model.y)
+        theirs = model.to_botorch()
+        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
+        fit_gpytorch_mll(mll)
+        theirs.train()
+        with torch.no_grad():
+            best = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
+        assert -ours >= best - 1e-3
+
+
+def test_gradient() -> None:
+    rows, values = data(MIXED)
+    distances = product(MIXED).distances(rows, rows)
+    y, _, _ = standardised(values)
+    for logs in ([0.0, 0.3, 0.1, -3], [-1.0, 1, -0.5, -1]):
+        error = check_grad(
+            lambda at: negative_log_posterior(at, distances, y)[0],
+            lambda at: negative_log_posterior(at, distances, y)[1],
+            np.array(logs),
+        )
+        assert error < 1e-4
+
+
+@pytest.mark.filterwarnings("error")
+class TestDegenerateData:
+    space = mb.PermutationSpace(6)
+
+    def check(self, rows: np.ndarray, values: np.ndarray) -> GP:
+        model = GP(product(self.space), rows, values)
+        mean, deviation = model.predict(self.space.sample_rows(10, seed=9))
+        assert np.isfinite(mean).all()
+        assert np.isfinite(deviation).all()
+        assert (deviation >= 0).all()
+        assert all(np.isfinite(model.hyperparameters.logs))
+        return model
+
+    def test_equal_values(self) -> None:
+        rows, _ = data(self.space)
+        model = self.check(rows, np.full(len(rows), 7.0))
+        np.testing.assert_allclose(model.predict(rows)[0], 7)
+
+    def test_one_point(self) -> None:
+        rows, values = data(self.space, 1)
+        model = self.check(rows, values)
+        np.testing.assert_allclose(model.predict(self.space.sample_rows(3, seed=1))[0], values[0])
+
+    def test_the_same_point_many_times(self) -> None:
+        rows, values = data(self.space)
+        self.check(np.tile(rows[:1], (12, 1)), values[:12])
+        self.check(np.tile(rows[:3], (4, 1)), np.tile(values[:3], 4))
+
+    @pytest.mark.parametrize("scale", [1e-12, 1e12])
+    @pytest.mark.parametrize("shift", [0, 1e6])
+    def test_scales(self, scale: float, shift: float) -> None:
+        rows, values = data(self.space)
+        reference = self.check(rows, values)
+        model = self.check(rows, scale * (values + shift))
+        np.testing.assert_allclose(model.predict(rows)[0] / scale - shift, reference.predict(rows)[0], rtol=1e-4, atol=1e-3)
+
+    def test_one_wild_value(self) -> None:
+        rows, values = data(self.space)
+        values[0] = 1e15
+        self.check(rows, values)
+
+
+def test_noise_is_learned() -> None:
+    space = mb.PermutationSpace(8)
+    rows = space.sample_rows(60, seed=0)
+    clean = mb.permutations.kendall(rows, np.arange(8), view="rank").astype(float)
+    noisy = clean + np.random.default_rng(0).normal(0, 2 * clean.std(), 60)
+    similarity = product(space, "bops-h")
+    assert GP(similarity, rows, noisy).hyperparameters.noise > 10 * GP(similarity, rows, clean).hyperparameters.noise
+
+
+def test_fit_is_not_worse_from_a_bad_start() -> None:
+    space = mb.PermutationSpace(7)
+    rows, values = data(space)
+    distances = product(space).distances(rows, rows)
+    y, _, _ = standardised(values)
+    bad = fit(distances, y, Hyperparameters((50.0,), 0.02, 5.0))
+    good = fit(distances, y)
+    assert negative_log_posterior(bad.logs, distances, y)[0] == pytest.approx(
+        negative_log_posterior(good.logs, distances, y)[0], abs=1e-3
+    )
+
+
+def test_fantasies_keep_the_mean_and_lower_the_variance() -> None:
+    space = mb.PermutationSpace(7)
+    rows, values = data(space)
+    model = GP(product(space), rows, values)
+    new = space.sample_rows(3, seed=8)
+    fantasy = model.with_points(new)
+    np.testing.assert_allclose(fantasy.predict(new)[0], model.predict(new)[0], rtol=1e-3, atol=0.05 * values.std())
+    assert (fantasy.predict(new)[1] < model.predict(new)[1]).all()
+
+
+def test_thompson_draws_have_the_posterior_moments() -> None:
+    space = mb.PermutationSpace(6)
+    rows, values = data(space)
+    model = GP(product(space), rows, values)
+    test = space.sample_rows(4, seed=3)
+    rng = np.random.default_rng(0)
+    draws = np.array([model.sample(test, rng) for _ in range(3000)])
+    mean, deviation = model.predict_standardised(test)
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.06)
+    np.testing.assert_allclose(draws.std(axis=0), deviation, rtol=0.08, atol=0.01)
