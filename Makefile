@@ -17,8 +17,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## show the sorting-kernel framework: lengths, the worked example, a picture
-	$(BIN)/python examples/sorting_kernels.py
+demo: $(READY)  ## optimise a drill tour with three methods and draw what they found
+	$(ONE_THREAD) $(BIN)/python examples/tour.py
 
 test: $(READY)  ## run the whole test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest

@@ -1,5 +1,5 @@
 """The sorting-kernel framework in one page: how many bits each sorting algorithm makes, the paper's worked example, and what
-the Merge and the Mallows kernel see in the same permutations. Run by `make demo`.
+the Merge and the Mallows kernel see in the same permutations.
 """
 
 from __future__ import annotations

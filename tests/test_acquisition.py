@@ -16,6 +16,7 @@ from botorch.acquisition.analytic import (
 
 import mergebo as mb
 from mergebo import acquisition, errors
+from mergebo import moves as moves_module
 from mergebo import permutations as pm
 from mergebo.optimizers.models import ModelBased, mallows_orders, merge_orders
 from mergebo.surrogate import GP
@@ -66,15 +67,15 @@ def test_log_ei_is_the_logarithm_and_goes_on_where_that_ends() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
 def test_move_tables_are_the_moves(n: int) -> None:
     order = pm.sample(n, seed=n)
-    around = {move: {tuple(order[row]) for row in acquisition.move_table(n, move)} for move in acquisition.MOVES}
+    around = {move: {tuple(order[row]) for row in moves_module.move_table(n, move)} for move in moves_module.MOVES}
     pairs = list(itertools.combinations(range(n), 2))
     assert around["swap"] == {tuple(pm.swap(order, i, j)) for i, j in pairs}
-    assert len(acquisition.move_table(n, "swap")) == len(pairs)
+    assert len(moves_module.move_table(n, "swap")) == len(pairs)
     insertions = {tuple(pm.insert(order, i, j)) for i, j in itertools.permutations(range(n), 2) if abs(i - j) > 1}
     assert around["insertion"] == insertions
     assert around["reversal"] == {tuple(pm.reverse(order, i, j)) for i, j in pairs if j - i > 1}
     with pytest.raises(errors.ArgumentError, match="did you mean 'swap'"):
-        acquisition.move_table(n, "swaps")
+        moves_module.move_table(n, "swaps")
 
 
 def test_neighbours_of_mixed_points() -> None:
@@ -101,8 +102,12 @@ def test_one_step_of_ascent_is_the_botorch_argmax(moves: tuple[str, ...]) -> Non
     def value(rows: np.ndarray) -> np.ndarray:
         return acquisition.log_expected_improvement(*ours.predict_standardised(rows), best)
 
-    _, values = acquisition.ascend(value, start, SPACE, moves=moves, steps=1)
-    assert values[0] == pytest.approx(max(expected.max(), float(value(start)[0])), rel=1e-5)
+    for landscape in (
+        acquisition.Listed(value, SPACE, moves),
+        acquisition.Acquisition(ours, acquisition.log_expected_improvement, best, moves),
+    ):
+        _, values = acquisition.ascend(landscape, start, steps=1)
+        assert values[0] == pytest.approx(max(expected.max(), float(value(start)[0])), rel=1e-5)
 
 
 def test_ascent_ends_at_a_local_optimum_and_reports_the_best_first() -> None:
@@ -111,7 +116,7 @@ def test_ascent_ends_at_a_local_optimum_and_reports_the_best_first() -> None:
     def value(rows: np.ndarray) -> np.ndarray:
         return -pm.hamming(rows, target).astype(float)
 
-    rows, values = acquisition.ascend(value, SPACE.sample_rows(5, seed=0), SPACE)
+    rows, values = acquisition.ascend(acquisition.Listed(value, SPACE), SPACE.sample_rows(5, seed=0))
     assert rows[0].tolist() == target.tolist()
     assert values[0] == 0
     assert (np.diff(values) <= 0).all()
@@ -124,7 +129,7 @@ def test_forbidden_rows_are_passed_through_but_not_returned() -> None:
         return -pm.hamming(rows, target).astype(float)
 
     rows, values = acquisition.ascend(
-        value, SPACE.sample_rows(5, seed=0), SPACE, forbidden=lambda rows: (rows == target).all(axis=1)
+        acquisition.Listed(value, SPACE), SPACE.sample_rows(5, seed=0), forbidden=lambda rows: (rows == target).all(axis=1)
     )
     assert values[0] == -2
     assert rows[0].tolist() != target.tolist()

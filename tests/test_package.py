@@ -19,7 +19,7 @@ LAYERS = [
     ["errors"],
     ["compiled"],
     ["permutations"],
-    ["spaces", "sorting"],
+    ["spaces", "sorting", "moves"],
     ["problems", "kernels"],
     ["surrogate"],
     ["acquisition"],

@@ -422,6 +422,13 @@ class TestSolvers:
         drawn = solvers.neighbours(np.tile(order, (3000, 1)), problem, np.random.default_rng(0))
         assert {tuple(row) for row in drawn} == moves
 
+    def test_polishing_leaves_no_better_neighbour(self) -> None:
+        problem = problems.get("ttp:random(n=8)")
+        value, row = solvers.polish(problem, problem.space.sample_rows(seed=0))
+        assert problem.evaluate_rows(row) == value
+        around = solvers.neighbours(np.tile(row, (3000, 1)), problem, np.random.default_rng(0))
+        assert problem.evaluate_rows(around).min() >= value - 1e-9
+
     def test_annealing_solves_a_small_problem(self) -> None:
         problem = problems.get("qap:nug-like(n=6)")
         assert solvers.anneal(problem, seed=0, chains=8, steps=300)[0] == solvers.exhaust(problem)[0]

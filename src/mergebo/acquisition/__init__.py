@@ -1,6 +1,6 @@
 """Acquisition values, and searches over them."""
 
-from mergebo.acquisition.search import MOVES, ascend, move_table, neighbours
+from mergebo.acquisition.search import Acquisition, Landscape, Listed, ascend, neighbours
 from mergebo.acquisition.values import (
     ACQUISITIONS,
     confidence_bound,
@@ -11,12 +11,13 @@ from mergebo.acquisition.values import (
 
 __all__ = [
     "ACQUISITIONS",
-    "MOVES",
+    "Acquisition",
+    "Landscape",
+    "Listed",
     "ascend",
     "confidence_bound",
     "expected_improvement",
     "log_expected_improvement",
-    "move_table",
     "neighbours",
     "probability_of_improvement",
 ]

@@ -1,45 +1,23 @@
-"""Searching for the row with the largest acquisition value: ascent through whole neighbourhoods, many starts at once."""
+"""Searching for the row with the largest acquisition value: steepest ascent through whole neighbourhoods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mergebo.acquisition.values import Floats
-from mergebo.errors import unknown_choice
-from mergebo.permutations import Ints
+from mergebo.moves import MOVES, move_slots, move_table
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.surrogate import GP
 
-MOVES = ("swap", "insertion", "reversal")
+Score = Callable[[Floats, Floats, float], Floats]
 
-
-@lru_cache(maxsize=32)
-def move_table(n: int, move: str) -> Ints:
-    """For every move, which slot each slot's item comes from: `order[move_table(n, move)]` are all neighbours of an order.
-
-    Swaps of two slots; insertions of slot a's item at slot b; reversals of three or more slots (two would be a swap).
-    """
-    if move not in MOVES:
-        raise unknown_choice("move", move, MOVES)
-    slot = np.arange(n)
-    if move == "insertion":
-        a, b = np.nonzero(np.abs(slot[:, None] - slot[None]) > 1)  # next-door insertions are swaps
-        a, b = a[:, None], b[:, None]
-        right = np.where((slot >= a) & (slot < b), slot + 1, slot)
-        left = np.where((slot <= a) & (slot > b), slot - 1, slot)
-        table = np.where(slot == b, a, np.where(a < b, right, left))
-    else:
-        a, b = np.triu_indices(n, 1 if move == "swap" else 2)
-        a, b = a[:, None], b[:, None]
-        if move == "swap":
-            table = np.where(slot == a, b, np.where(slot == b, a, slot))
-        else:
-            table = np.where((slot >= a) & (slot <= b), a + b - slot, slot)
-    table.setflags(write=False)
-    return table
+COMPOUND = 64
+"""Orders of at least so many items are climbed by several swaps at a time."""
 
 
 def neighbours(row: Rows, space: AnySpace, moves: tuple[str, ...] = ("swap",)) -> Rows:
@@ -60,43 +38,147 @@ def neighbours(row: Rows, space: AnySpace, moves: tuple[str, ...] = ("swap",)) -
     return np.concatenate(out) if out else np.empty((0, len(row)), row.dtype)
 
 
+class Landscape(Protocol):
+    """Something to climb."""
+
+    def value(self, rows: Rows) -> Floats:
+        """How good rows are; larger is better."""
+        ...
+
+    def best_neighbours(self, row: Rows, count: int) -> Rows:
+        """The `count` best neighbours of a row, or fewer; which is the best of them is for `value` to say."""
+        ...
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Any function of rows, over neighbourhoods that are written out: simple, and the oracle of the faster ones."""
+
+    function: Callable[[Rows], Floats]
+    space: AnySpace
+    moves: tuple[str, ...] = ("swap",)
+
+    def value(self, rows: Rows) -> Floats:
+        return self.function(rows)
+
+    def best_neighbours(self, row: Rows, count: int) -> Rows:
+        around = neighbours(row, self.space, self.moves)
+        return around[_largest(self.function(around), count)]
+
+
+@dataclass(frozen=True)
+class Acquisition:
+    """The acquisition values of a model, with neighbourhoods scanned from increments of distance.
+
+    A scan is in single precision; the best few are valued again in double. From `COMPOUND` items on, one scan also offers
+    compounds: the best two, four, eight ... swaps that have no slot in common, made at once. An ascent then takes tens
+    of scans where single swaps would take hundreds.
+    """
+
+    model: GP
+    score: Score
+    best: float
+    moves: tuple[str, ...] = ("swap",)
+
+    def value(self, rows: Rows) -> Floats:
+        return self.score(*self.model.predict_standardised(rows), self.best)
+
+    def best_neighbours(self, row: Rows, count: int) -> Rows:
+        space = self.model.similarity.space
+        found: list[Rows] = []
+        values: list[Floats] = []
+        compounds: list[Rows] = []
+        for name, where in space.slices.items():
+            variable = space.variables[name]
+            kinds = self.moves if isinstance(variable, Permutation) else ("flip",)
+            for kind in kinds:
+                scanned = self.scan(row, name, kind)
+                chosen = _largest(scanned, count)
+                for k in chosen:
+                    changed = row.copy()
+                    if isinstance(variable, Permutation):
+                        changed[where] = MOVES[kind](row[where], *move_slots(variable.n, kind)[k].tolist())
+                    else:
+                        changed[where.start + k] ^= 1
+                    found.append(changed)
+                values.append(scanned[chosen])
+                if kind == "swap" and where.stop - where.start >= COMPOUND:
+                    compounds += self._compounds(row, where, scanned)
+        if not found:
+            return np.empty((0, len(row)), row.dtype)
+        return np.array([*np.array(found)[_largest(np.concatenate(values), count)], *compounds])
+
+    @staticmethod
+    def _compounds(row: Rows, where: slice, scanned: Floats) -> list[Rows]:
+        """The best swaps without a common slot, made together: two, four, eight ... of them."""
+        n = where.stop - where.start
+        made, out = row.copy(), []
+        taken = np.zeros(n, bool)
+        count = 0
+        for a, b in move_slots(n, "swap")[_largest(scanned, 8 * n)].tolist():
+            if taken[a] or taken[b]:
+                continue
+            taken[[a, b]] = True
+            made[[where.start + a, where.start + b]] = made[[where.start + b, where.start + a]]
+            count += 1
+            if count > 1 and count & (count - 1) == 0:
+                out.append(made.copy())
+        return out
+
+    def scan(self, row: Rows, variable: str, move: str) -> Floats:
+        """Acquisition values of all neighbours by one kind of move of one variable, in single precision."""
+        distances = self.model.similarity.scan(row, self.model.rows, variable, move)
+        mean, deviation = self.model.predict_at(distances)
+        return self.score(mean.astype(np.float64), deviation.astype(np.float64), self.best)
+
+
+def _largest(values: Floats, count: int) -> NDArray[np.int64]:
+    """Indices of the largest values, largest first."""
+    if len(values) > count:
+        top = np.argpartition(-values, count - 1)[:count]
+        return top[np.argsort(-values[top], kind="stable")]
+    return np.argsort(-values, kind="stable")
+
+
 def ascend(
-    value: Callable[[Rows], Floats],
+    landscape: Landscape,
     starts: Rows,
-    space: AnySpace,
     *,
-    moves: tuple[str, ...] = ("swap",),
     steps: int = 100,
+    probe: int | None = None,
+    finalists: int = 2,
     forbidden: Callable[[Rows], NDArray[np.bool_]] | None = None,
 ) -> tuple[Rows, Floats]:
-    """Steepest ascent from every start: the end points and their values, best first.
+    """Steepest ascent from every start: what was met on the way with its values, best first.
 
-    Each step evaluates the whole neighbourhoods of all starts that still move, in one call. `forbidden` rows (already
-    tried) may be passed through but not returned, unless nothing else was met.
+    With `probe`, every start is climbed so many steps and only the best `finalists` go on to the end. `forbidden` rows
+    (already tried) may be passed through but are not returned, unless nothing else was met.
     """
-    here = starts.copy()
-    here_value = value(here)
-    met: list[tuple[Rows, Floats]] = [(here.copy(), here_value.copy())]
-    moving = np.arange(len(here))
-    for _ in range(steps):
-        around = [neighbours(here[k], space, moves) for k in moving]
-        if not around or not len(around[0]):
-            break
-        every = np.concatenate(around)
-        values = value(every)
-        size = len(around[0])
-        best = values.reshape(len(moving), size).argmax(axis=1) + size * np.arange(len(moving))
-        met.append((every[best], values[best]))
-        better = values[best] > here_value[moving]
-        here[moving[better]] = every[best[better]]
-        here_value[moving[better]] = values[best[better]]
-        moving = moving[better]
-        if not len(moving):
-            break
-    rows, values = (np.concatenate(parts) for parts in zip(*met, strict=True))
+    met, met_values = [starts], [landscape.value(starts)]
+
+    def climb(here: Rows, here_value: float, most: int) -> tuple[Rows, float, bool]:
+        """Where `most` steps lead, and whether that is a summit."""
+        for _ in range(most):
+            around = landscape.best_neighbours(here, 5)
+            if not len(around):
+                return here, here_value, True
+            values = landscape.value(around)
+            met.append(around)
+            met_values.append(values)
+            if not values.max() > here_value:
+                return here, here_value, True
+            here, here_value = around[values.argmax()], float(values.max())
+        return here, here_value, False
+
+    first = steps if probe is None else min(probe, steps)
+    reached = [climb(start, float(value), first) for start, value in zip(starts, met_values[0], strict=True)]
+    for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
+        if not summit:
+            climb(here, here_value, steps - first)
+    rows, every = np.concatenate(met), np.concatenate(met_values)
     if forbidden is not None:
         allowed = ~forbidden(rows)
         if allowed.any():
-            rows, values = rows[allowed], values[allowed]
-    order = np.argsort(-values, kind="stable")
-    return rows[order], values[order]
+            rows, every = rows[allowed], every[allowed]
+    order = np.argsort(-every, kind="stable")
+    return rows[order], every[order]

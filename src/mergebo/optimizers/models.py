@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mergebo.acquisition.search import ascend
-from mergebo.acquisition.values import ACQUISITIONS, Floats
+from mergebo.acquisition.search import COMPOUND, Acquisition, ascend
+from mergebo.acquisition.values import ACQUISITIONS
 from mergebo.errors import UnsupportedError, unknown_choice
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
@@ -60,15 +60,10 @@ class ModelBased:
             # What is awaited is taken to come out as the model expects: it is not proposed again, nor anything close to it.
             model = model.with_points(history.pending)
             best = (best * np.std(history.values, ddof=1) + history.values.mean() - model.centre) / model.spread
-        score = ACQUISITIONS[self.acquisition]
-
-        def value(rows: Rows) -> Floats:
-            return score(*model.predict_standardised(rows), best)
-
+        landscape = Acquisition(model, ACQUISITIONS[self.acquisition], best, self.moves)
         starts = [history.best(self.incumbents), history.space.sample_rows(self.randoms, seed=rng)]
-        rows, _ = ascend(
-            value, np.concatenate(starts), history.space, moves=self.moves, steps=self.steps, forbidden=history.is_tried
-        )
+        probe = 3 if history.space.width >= COMPOUND else None  # large neighbourhoods: only the promising climbs go on
+        rows, _ = ascend(landscape, np.concatenate(starts), steps=self.steps, probe=probe, forbidden=history.is_tried)
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
 
 

@@ -62,7 +62,8 @@ def _thief(problem: TTP) -> tuple[float, Rows]:
         found += [np.concatenate([route, picks]) for route in (tour, tour[::-1])]
     rows = np.array(found)
     best = rows[problem.evaluate_rows(rows).argmin()]
-    return solvers.anneal(problem, seed=0, chains=16, steps=60_000, start=best, heat=0.003)
+    _, annealed = solvers.anneal(problem, seed=0, chains=8, steps=300_000, start=best, heat=0.003)
+    return solvers.polish(problem, annealed)
 
 
 def main() -> None:

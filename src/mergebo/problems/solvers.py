@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo.compiled.jit import jit
+from mergebo.moves import MOVES, move_table
 from mergebo.permutations import Ints, Seed, generator
 from mergebo.problems.base import Problem
 from mergebo.spaces import Binary, Permutation, Rows
@@ -91,6 +92,28 @@ def anneal(
         if values.min() < best:
             best, best_row = float(values.min()), rows[values.argmin()].copy()
     return best, best_row
+
+
+def polish(problem: Problem, row: Rows) -> tuple[float, Rows]:
+    """Steepest descent over all swaps, insertions, reversals and flips: the end has no better neighbour."""
+    value = float(problem.evaluate_rows(row))
+    while True:
+        best, best_value = row, value
+        for name, where in problem.space.slices.items():
+            variable = problem.space.variables[name]
+            if isinstance(variable, Permutation):
+                blocks = (row[where][move_table(variable.n, move)] for move in MOVES)
+            else:
+                blocks = iter([row[where] ^ np.eye(variable.width, dtype=row.dtype)])
+            for block in blocks:
+                around = np.tile(row, (len(block), 1))
+                around[:, where] = block
+                values = problem.evaluate_rows(around)
+                if len(values) and values.min() < best_value:
+                    best, best_value = around[values.argmin()], float(values.min())
+        if not best_value < value:
+            return value, row
+        row, value = best, best_value
 
 
 def tour_search(distances: NDArray[np.float64], *, seed: int, kicks: int) -> tuple[float, Ints]:

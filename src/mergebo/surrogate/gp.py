@@ -169,6 +169,18 @@ class GP:
         explained = ((cross @ self._whitener.T) ** 2).sum(axis=1)
         return mean, np.sqrt(np.maximum(self.hyperparameters.outputscale - explained, 1e-12))
 
+    def predict_at(self, distances: Floats) -> tuple[Floats, Floats]:
+        """Standardised mean and deviation at given distances `(factors, points, rows)`, in single precision: for scans."""
+        scale = np.float32(self.hyperparameters.outputscale)
+        exponent = np.zeros(distances.shape[1:], np.float32)
+        for lengthscale, each in zip(self.hyperparameters.lengthscales, distances, strict=True):
+            exponent += np.float32(-0.5 / lengthscale**2) * each.astype(np.float32, copy=False)
+        cross = np.exp(exponent, out=exponent)
+        mean = np.float32(self.mean) + cross @ (scale * self._alpha).astype(np.float32)
+        white = cross @ (scale * self._whitener.T).astype(np.float32)
+        explained = np.einsum("ij,ij->i", white, white)
+        return mean, np.sqrt(np.maximum(scale - explained, np.float32(1e-9)))
+
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:
         """One draw of the standardised values at all rows together, for Thompson sampling."""
         distances = self.similarity.distances(rows, self.rows)

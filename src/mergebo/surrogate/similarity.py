@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo.permutations import DISTANCES, View, invert
-from mergebo.sorting import ComparisonMap
+from mergebo.compiled import scans
+from mergebo.moves import move_slots, move_table
+from mergebo.permutations import DISTANCES, Ints, View, invert
+from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap
 from mergebo.spaces import AnySpace, Rows
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ class Similarity(ABC):
     def distance(self, a: Rows, b: Rows) -> Floats:
         """Normalised distances between all rows of a and all rows of b, of one variable."""
 
+    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
+        """Normalised distances of all neighbours of `centre` by one kind of move to all rows, `(moves, rows)`."""
+        return self.distance(centre[move_table(len(centre), move)], rows)
+
     @abstractmethod
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         """The same factor as a GPyTorch kernel that reads these columns of a point."""
@@ -40,8 +46,27 @@ class ByMap(Similarity):
     view: View = "order"
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        x, y = (rows if self.view == "order" else invert(rows) for rows in (a, b))
+        x, y = self._read(a, b)
         return np.asarray(self.map._distance(x[None], y[None])[0] / max(1, self.map.length))
+
+    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
+        if isinstance(self.map, EnumerationMap) and self.view == "rank":
+            change = _kendall_scan(centre, rows, move)
+        elif isinstance(self.map, MergeMap) and move == "swap":
+            change = _merge_scan(self.map, *self._read(centre[None], rows))
+            if self.view == "rank":
+                # Exchanging the items of two slots exchanges the slots of two items.
+                slots = np.sort(centre[move_slots(len(centre), move)], axis=1)
+                change = change[_triangle(len(centre), *slots.T)]
+        else:
+            return super().scan(centre, rows, move)
+        # Single precision is enough for a scan, and half the memory.
+        distances: NDArray[Any] = np.multiply(change, np.float32(1 / max(1, self.map.length)), dtype=np.float32)
+        distances += self.distance(centre[None], rows).astype(np.float32)
+        return distances
+
+    def _read(self, *rows: Rows) -> tuple[Rows, ...]:
+        return tuple(each if self.view == "order" else invert(each) for each in rows)
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import ComparisonKernel
@@ -59,6 +84,26 @@ class Footrule(Similarity):
         footrule = DISTANCES["footrule"]
         return footrule.cross(a, b, view="rank") / max(1, footrule.maximum(self.n))
 
+    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
+        if move == "reversal":
+            return super().scan(centre, rows, move)
+        # cost[k, l]: displacement of the item of slot k, were it in slot l.
+        slot = np.arange(self.n, dtype=np.int32)
+        cost = np.abs(slot[None, :, None] - invert(rows).T[centre][:, None, :].astype(np.int32))
+        stays = cost[slot, slot]
+        a, b = move_slots(self.n, move).T
+        change = cost[a, b] - stays[a]
+        if move == "swap":
+            change += cost[b, a] - stays[b]
+        else:
+            # The items between move up by one slot, or down: sums of that, up to each slot.
+            nothing = np.zeros((1, len(rows)), np.int32)
+            up = np.concatenate([nothing, np.cumsum(cost[slot[1:], slot[:-1]] - stays[1:], axis=0)])
+            down = np.concatenate([nothing, np.cumsum(cost[slot[:-1], slot[1:]] - stays[:-1], axis=0)])
+            change += np.where((a < b)[:, None], up[b] - up[a], down[a] - down[b])
+        largest = max(1, DISTANCES["footrule"].maximum(self.n))
+        return np.asarray(self.distance(centre[None], rows) + change / largest, np.float32)
+
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import SpearmanKernel
 
@@ -74,6 +119,10 @@ class SameChoices(Similarity):
     def distance(self, a: Rows, b: Rows) -> Floats:
         x, y = a.astype(np.float64), b.astype(np.float64)
         return np.asarray((x.sum(axis=1)[:, None] + y.sum(axis=1)[None] - 2 * (x @ y.T)) / self.count)
+
+    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
+        differ = (rows != centre).T  # a flip of choice k makes it like the rows that differ there
+        return np.asarray(self.distance(centre[None], rows) + np.where(differ, -1, 1) / self.count, np.float32)
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels.base import BitsKernel
@@ -93,6 +142,17 @@ class Product:
         slices = self.space.slices
         return np.stack([factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items()])
 
+    def scan(self, row: Rows, rows: Rows, variable: str, move: str) -> Floats:
+        """The factors' distances of all neighbours by one kind of move of one variable: `(factors, moves, rows)`."""
+        parts = []
+        for name, factor in self.factors.items():
+            where = self.space.slices[name]
+            if name == variable:
+                parts.append(factor.scan(row[where], rows[:, where], move))
+            else:
+                parts.append(factor.distance(row[None, where], rows[:, where]))
+        return np.stack(np.broadcast_arrays(*parts)) if len(parts) > 1 else parts[0][None]
+
     def kernel(self) -> Any:
         """The product as a GPyTorch kernel on whole rows."""
         from gpytorch.kernels import ProductKernel
@@ -100,3 +160,45 @@ class Product:
         columns = [tuple(range(self.space.width))[self.space.slices[name]] for name in self.factors]
         kernels = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]
         return kernels[0] if len(kernels) == 1 else ProductKernel(*kernels)
+
+
+SCANNED = 64
+"""Rows that are scanned at once: few enough for a scan's tables to stay near the processor."""
+
+
+def _triangle(n: int, a: Ints, b: Ints) -> Ints:
+    """Where the pair a < b stands among all pairs of n."""
+    return np.asarray(a * n - a * (a + 1) // 2 + b - a - 1)
+
+
+def _kendall_scan(centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
+    """Changes of the Kendall distance on ranks, for all moves of one kind."""
+    n, pairs = len(centre), len(centre) * (len(centre) - 1) // 2
+    out: list[NDArray[Any]] = []
+    for start in range(0, len(rows), SCANNED):
+        ranks = np.ascontiguousarray(invert(rows[start : start + SCANNED]).T.astype(np.int32))
+        count = ranks.shape[1]
+        if move == "swap":
+            swaps = np.empty((pairs, count), np.int16)
+            scans.kendall_swaps(centre, ranks, swaps)
+            out.append(swaps)
+            continue
+        insertions = np.empty((n, n, count), np.int16)
+        reversals = np.empty((pairs, count), np.int32)  # of long segments: more than 16 bits hold
+        scans.kendall_shifts(centre, ranks, insertions, reversals)
+        a, b = move_slots(n, move).T
+        out.append(insertions[a, b] if move == "insertion" else reversals[_triangle(n, a, b)])
+    return np.concatenate(out, axis=1)
+
+
+def _merge_scan(map: MergeMap, centre: Rows, rows: Rows) -> scans.Changes:
+    """Changes of the Hamming distance of merge codes, for all swaps of two slots."""
+    n = map.n
+    out = np.empty((n * (n - 1) // 2, len(rows)), np.int16)
+    starts = scans.table_starts(map.nodes)
+    for start in range(0, len(rows), SCANNED):
+        bits = np.ascontiguousarray(map._encode(rows[start : start + SCANNED]).T)
+        part = np.empty((len(out), bits.shape[1]), np.int16)
+        scans.merge_swaps(centre[0], bits, map.nodes, starts, map.padding == "comparison", part)
+        out[:, start : start + SCANNED] = part
+    return out

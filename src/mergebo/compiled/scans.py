@@ -1,0 +1,214 @@
+"""Distances from all neighbours of one order to many orders, from increments instead of encodings.
+
+Every function returns changes of distance, `(moves, orders)`, moves in the order of `np.triu_indices` for swaps. The
+inner loops run over the other orders, contiguously, and become vector instructions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.compiled.jit import jit
+from mergebo.compiled.merge import Nodes
+
+Ints = NDArray[np.int64]
+Changes = NDArray[np.int16]
+
+
+@jit
+def kendall_swaps(order: Ints, ranks: NDArray[np.int32], out: Changes) -> None:
+    """Changes of the number of item pairs in another precedence, for every swap of two slots of `order`.
+
+    `ranks[item, k]` is the slot of an item in the k-th other order. With sign(a, b) = +1 where the k-th order has the
+    items of slots a < b in that order and -1 where not, a swap of a and b changes sign(a, b) + sum over c between them
+    of sign(a, c) + sign(c, b); the sums are kept while b grows and a falls.
+    """
+    n, others = ranks.shape
+    before = np.zeros((n, others), np.int16)  # before[b]: sum of sign(c, b) over a < c < b
+    after = np.empty(others, np.int16)  # sum of sign(a, c) over a < c < b
+    for a in range(n - 1, -1, -1):
+        after[:] = 0
+        here = ranks[order[a]]
+        offset = a * n - a * (a + 1) // 2 - a - 1
+        for b in range(a + 1, n):
+            there, into, row = ranks[order[b]], before[b], out[offset + b]
+            for k in range(others):
+                sign = np.int16(1) if here[k] < there[k] else np.int16(-1)
+                total = into[k] + sign
+                row[k] = total + after[k]
+                after[k] += sign
+                into[k] = total
+
+
+@jit
+def kendall_shifts(order: Ints, ranks: NDArray[np.int32], insertions: Changes, reversals: NDArray[np.int32]) -> None:
+    """The same for insertions and reversals: `insertions[a, b]` is the item of slot a put into slot b.
+
+    An insertion changes the sums of `kendall_swaps` on one side only; a reversal of a..b changes all pairs in it.
+    """
+    n, others = ranks.shape
+    before = np.zeros((n, others), np.int16)
+    after = np.empty(others, np.int16)
+    turned = np.empty(others, np.int32)
+    for a in range(n - 1, -1, -1):
+        after[:] = 0
+        turned[:] = 0
+        here = ranks[order[a]]
+        offset = a * n - a * (a + 1) // 2 - a - 1
+        for b in range(a + 1, n):
+            there, into = ranks[order[b]], before[b]
+            right, left, reversal = insertions[a, b], insertions[b, a], reversals[offset + b]
+            for k in range(others):
+                sign = np.int16(1) if here[k] < there[k] else np.int16(-1)
+                total = into[k] + sign
+                after[k] += sign
+                into[k] = total
+                right[k] = after[k]
+                left[k] = total
+                turned[k] += total
+                reversal[k] = turned[k]
+
+
+@jit
+def _last_ranks(rights: NDArray[np.bool_], skipped: int, side: bool) -> int:
+    """The last rank that is on this side, `skipped` left out; -1 if there is none."""
+    k = len(rights) - 1
+    while k >= 0 and (k == skipped or rights[k] != side):
+        k -= 1
+    return k
+
+
+@jit
+def _shifted(rank: int, source: int, target: int) -> int:
+    """Where an element of this rank is after another one has moved from rank `source` to rank `target`."""
+    if rank < 0:
+        return rank
+    moved = rank - 1 if rank > source else rank
+    return moved + 1 if moved >= target else moved
+
+
+@jit
+def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints, comparison: bool, out: Changes) -> None:
+    """Changes of the Hamming distance of merge codes for every swap of two slots; `bits[bit, k]` is the k-th other code.
+
+    A swap of slots i and j exchanges their halves at their lowest common node and, below it, gives each of the two
+    another rank among the elements of its half. So tables of "element moves to rank" for every node, made from the
+    children upwards, give each swap in a few additions. `starts` says where a node's table begins; a child that is a
+    single slot has none (-1).
+    """
+    n, others = len(order), bits.shape[1]
+    size_of_tables = 0
+    for m in range(1, len(nodes)):
+        size_of_tables += int(nodes[m, 2] - nodes[m, 0]) ** 2
+    tables = np.zeros((size_of_tables, others), np.int16)
+    for m in range(len(nodes) - 1, -1, -1):
+        low, middle, high = np.int64(nodes[m, 0]), np.int64(nodes[m, 1]), np.int64(nodes[m, 2])
+        offset, width = np.int64(nodes[m, 3]), np.int64(nodes[m, 4])
+        size = high - low
+        by_rank = np.argsort(order[low:high])
+        rank = np.empty(size, np.int64)
+        rights = by_rank >= middle - low
+        ones = np.zeros(size + 1, np.int64)  # ones[k]: right elements among the first k ranks
+        for k in range(size):
+            rank[by_rank[k]] = k
+            ones[k + 1] = ones[k] + rights[k]
+        # gain[k]: what a bit that turns from 0 to 1 at rank k adds; nothing where the bit is implied.
+        gain = np.zeros((size + 1, others), np.int16)
+        for k in range(width):
+            for q in range(others):
+                gain[k, q] = 1 - 2 * np.int16(bits[offset + k, q])
+        forward = np.zeros((size + 1, others), np.int16)  # what moving the ranks q < k down by one changes, summed up to k
+        backward = np.zeros((size + 1, others), np.int16)  # and up by one, up to and including k
+        rest = np.zeros((size + 1, others), np.int16)  # sum of gain from k on: a whole final run
+        for k in range(size - 1):
+            step = np.int16(rights[k + 1]) - np.int16(rights[k])
+            for q in range(others):
+                forward[k + 1, q] = forward[k, q] + step * gain[k, q]
+                backward[k + 1, q] = backward[k, q] - step * gain[k + 1, q]
+        for k in range(size - 1, -1, -1):
+            for q in range(others):
+                rest[k, q] = rest[k + 1, q] + gain[k, q]
+        last_right, last_left = _last_ranks(rights, -1, True), _last_ranks(rights, -1, False)
+        run = min(last_right, last_left) + 1
+        run_sign = np.int16(1) if last_left > last_right else np.int16(-1)  # a flipped 0 gains, a flipped 1 loses
+        left_table, right_table = starts[m, 1], starts[m, 2]
+        left_size, right_size = middle - low, high - middle
+
+        # Elements that get another rank in this node; at the root (the first node) none can.
+        for element in range(size if m else 0):
+            a = rank[element]
+            side = rights[a]
+            other_right = _last_ranks(rights, a, True)
+            other_left = _last_ranks(rights, a, False)
+            child = right_table if side else left_table
+            child_size = right_size if side else left_size
+            child_row = element - (middle - low) if side else element
+            for b in range(size):
+                if b == a:
+                    continue
+                row = tables[starts[m, 0] + element * size + b]
+                turn = np.int16(side) - np.int16(rights[b])
+                if b > a:
+                    same = ones[b + 1] - 1 if side else b - ones[b + 1]
+                    for q in range(others):
+                        row[q] = turn * gain[b, q] + forward[b, q] - forward[a, q]
+                else:
+                    same = ones[b] if side else b - ones[b]
+                    for q in range(others):
+                        row[q] = turn * gain[b, q] + backward[a, q] - backward[b, q]
+                if child >= 0:
+                    below = tables[child + child_row * child_size + same]
+                    for q in range(others):
+                        row[q] += below[q]
+                if comparison:
+                    new_right, new_left = _shifted(other_right, a, b), _shifted(other_left, a, b)
+                    if side:
+                        new_right = max(new_right, b)
+                    else:
+                        new_left = max(new_left, b)
+                    new_run = min(new_right, new_left) + 1
+                    new_sign = np.int16(1) if new_left > new_right else np.int16(-1)
+                    for q in range(others):
+                        row[q] += new_sign * rest[new_run, q] - run_sign * rest[run, q]
+
+        # Swaps across this node's halves.
+        for i in range(left_size):
+            a = rank[i]
+            left_without = _last_ranks(rights, a, False)
+            for j in range(left_size, size):
+                b = rank[j]
+                slot_i, slot_j = low + i, low + j
+                row = out[slot_i * n - slot_i * (slot_i + 1) // 2 + slot_j - slot_i - 1]
+                for q in range(others):
+                    row[q] = gain[a, q] - gain[b, q]
+                if left_table >= 0:
+                    new_rank = b - ones[b] - (1 if a < b else 0)
+                    below = tables[left_table + i * left_size + new_rank]
+                    for q in range(others):
+                        row[q] += below[q]
+                if right_table >= 0:
+                    new_rank = ones[a] - (1 if b < a else 0)
+                    below = tables[right_table + (j - left_size) * right_size + new_rank]
+                    for q in range(others):
+                        row[q] += below[q]
+                if comparison:
+                    new_left = max(left_without, b)
+                    new_right = max(_last_ranks(rights, b, True), a)
+                    new_run = min(new_right, new_left) + 1
+                    new_sign = np.int16(1) if new_left > new_right else np.int16(-1)
+                    for q in range(others):
+                        row[q] += new_sign * rest[new_run, q] - run_sign * rest[run, q]
+
+
+def table_starts(nodes: Nodes) -> Ints:
+    """For each node where its own table and those of its left and right child begin; -1 for a child that is one slot."""
+    begins, total = {}, 0
+    for low, _, high, *_ in nodes.tolist()[1:]:
+        begins[low, high] = total
+        total += (high - low) ** 2
+    rows = [
+        (begins.get((low, high), -1), begins.get((low, middle), -1), begins.get((middle, high), -1))
+        for low, middle, high, *_ in nodes.tolist()
+    ]
+    return np.array(rows, np.int64).reshape(-1, 3)
