@@ -52,6 +52,7 @@ EVERY = {
     "footrule": lambda n: kernels.SpearmanKernel(n, view="rank"),
     "rho": lambda n: kernels.SpearmanKernel(n, "rho"),
     "position": lambda n: kernels.PositionKernel(n),
+    "slots": lambda n: kernels.SlotsKernel(n, view="rank"),
     "edges": lambda n: kernels.AdjacencyKernel(n),
     "round tour": lambda n: kernels.AdjacencyKernel(n, cyclic=True),
     "arcs": lambda n: kernels.AdjacencyKernel(n, directed=True),

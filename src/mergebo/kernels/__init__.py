@@ -10,7 +10,7 @@ from mergebo.kernels.comparisons import (
     NetworkKernel,
     RandomComparisonsKernel,
 )
-from mergebo.kernels.positions import AdjacencyKernel, PositionKernel, SpearmanKernel
+from mergebo.kernels.positions import AdjacencyKernel, PositionKernel, SlotsKernel, SpearmanKernel
 
 __all__ = [
     "AdjacencyKernel",
@@ -23,5 +23,6 @@ __all__ = [
     "PositionKernel",
     "RandomComparisonsKernel",
     "RelabelledAverage",
+    "SlotsKernel",
     "SpearmanKernel",
 ]

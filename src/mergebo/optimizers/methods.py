@@ -8,13 +8,23 @@ from typing import Any
 from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.optimizers.baselines import Genetic, LocalSearch, RandomSearch
 from mergebo.optimizers.history import Method
-from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders, merge_orders, random_orders
+from mergebo.optimizers.models import (
+    ModelBased,
+    footrule_orders,
+    mallows_orders,
+    merge_orders,
+    random_orders,
+    slot_orders,
+)
+from mergebo.optimizers.turbo import Turbo
 
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "mergebo": (ModelBased, {"orders": merge_orders}),
     "bops-h": (ModelBased, {"orders": mallows_orders}),
     "bops-random": (ModelBased, {"orders": random_orders}),
     "spearman": (ModelBased, {"orders": footrule_orders}),
+    "combo": (ModelBased, {"orders": slot_orders}),
+    "turbo": (Turbo, {}),
     "random": (RandomSearch, {}),
     "local-search": (LocalSearch, {}),
     "genetic": (Genetic, {}),

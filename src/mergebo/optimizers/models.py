@@ -13,7 +13,7 @@ from mergebo.errors import UnsupportedError, unknown_choice
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
-from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, Similarity
+from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, SameSlots, Similarity
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ def mallows_orders(n: int) -> Similarity:
 def random_orders(n: int) -> Similarity:
     """The control: as many random pairs as Merge has comparisons."""
     return ByMap(RandomComparisons(n), view="rank")
+
+
+def slot_orders(n: int) -> Similarity:
+    """COMBO: which item is in which slot, with a lengthscale for every slot."""
+    return SameSlots(n)
 
 
 def footrule_orders(n: int) -> Similarity:

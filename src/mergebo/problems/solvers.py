@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,10 +102,11 @@ def polish(problem: Problem, row: Rows) -> tuple[float, Rows]:
         best, best_value = row, value
         for name, where in problem.space.slices.items():
             variable = problem.space.variables[name]
+            blocks: Iterable[Rows]
             if isinstance(variable, Permutation):
                 blocks = (row[where][move_table(variable.n, move)] for move in MOVES)
             else:
-                blocks = iter([row[where] ^ np.eye(variable.width, dtype=row.dtype)])
+                blocks = [row[where] ^ np.eye(variable.width, dtype=row.dtype)]
             for block in blocks:
                 around = np.tile(row, (len(block), 1))
                 around[:, where] = block

@@ -215,9 +215,10 @@ class GP:
             likelihood=likelihood,
             outcome_transform=None,
         ).double()
-        for factor, lengthscale in zip(factors, self.hyperparameters.lengthscales, strict=True):
+        lengthscales = iter(self.hyperparameters.lengthscales)
+        for factor in factors:
             factor.register_prior("lengthscale_prior", LogNormalPrior(*LENGTHSCALE_PRIOR), "lengthscale")
-            factor.lengthscale = lengthscale
+            factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
         kernel.outputscale = self.hyperparameters.outputscale
         model.likelihood.noise = max(self.hyperparameters.noise, LEAST_NOISE * (1 + 1e-6))
         model.mean_module.constant.data.fill_(self.mean)

@@ -23,7 +23,15 @@ Floats = NDArray[np.float64]
 
 
 class Similarity(ABC):
-    """One factor `exp(-d / (2 l^2))` of a kernel, with its own lengthscale l; d is between 0 and 1."""
+    """A factor `exp(-d / (2 l^2))` of a kernel, with its own lengthscale l; d is between 0 and 1.
+
+    A similarity with several lengthscales has several distances, `count`, in front: `(count, A, B)` instead of `(A, B)`.
+    """
+
+    @property
+    def count(self) -> int:
+        """How many distances, and lengthscales, there are."""
+        return 1
 
     @abstractmethod
     def distance(self, a: Rows, b: Rows) -> Floats:
@@ -111,23 +119,47 @@ class Footrule(Similarity):
 
 
 @dataclass(frozen=True)
+class SameSlots(Similarity):
+    """Orders are alike if most slots hold the same item; each slot has its own lengthscale.
+
+    That is the diffusion kernel of COMBO (Oh et al. 2019) on one complete graph a slot: with n items it is 1 where two
+    orders agree and `(1 - exp(-n beta)) / (1 + (n - 1) exp(-n beta))` where they do not, a number that stands for beta
+    as well as beta does.
+    """
+
+    n: int
+
+    @property
+    def count(self) -> int:
+        return self.n
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return np.asarray((a.T[:, :, None] != b.T[:, None, :]) / self.n)
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from mergebo.kernels import SlotsKernel
+
+        return SlotsKernel(self.n, active_dims=columns)
+
+
+@dataclass(frozen=True)
 class SameChoices(Similarity):
     """Binary vectors are alike if most choices are the same: an RBF on the bits."""
 
-    count: int
+    choices: int
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         x, y = a.astype(np.float64), b.astype(np.float64)
-        return np.asarray((x.sum(axis=1)[:, None] + y.sum(axis=1)[None] - 2 * (x @ y.T)) / self.count)
+        return np.asarray((x.sum(axis=1)[:, None] + y.sum(axis=1)[None] - 2 * (x @ y.T)) / self.choices)
 
     def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
         differ = (rows != centre).T  # a flip of choice k makes it like the rows that differ there
-        return np.asarray(self.distance(centre[None], rows) + np.where(differ, -1, 1) / self.count, np.float32)
+        return np.asarray(self.distance(centre[None], rows) + np.where(differ, -1, 1) / self.choices, np.float32)
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels.base import BitsKernel
 
-        return BitsKernel(self.count, active_dims=columns)
+        return BitsKernel(self.choices, active_dims=columns)
 
 
 @dataclass(frozen=True)
@@ -138,12 +170,18 @@ class Product:
     factors: Mapping[str, Similarity]
 
     def distances(self, a: Rows, b: Rows) -> Floats:
-        """The factors' distances, `(factors, A, B)`."""
+        """The factors' distances, `(count, A, B)`."""
         slices = self.space.slices
-        return np.stack([factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items()])
+        parts = [factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items()]
+        return np.concatenate([part.reshape(-1, len(a), len(b)) for part in parts])
+
+    @property
+    def count(self) -> int:
+        """Number of distances, and of lengthscales."""
+        return sum(factor.count for factor in self.factors.values())
 
     def scan(self, row: Rows, rows: Rows, variable: str, move: str) -> Floats:
-        """The factors' distances of all neighbours by one kind of move of one variable: `(factors, moves, rows)`."""
+        """The factors' distances of all neighbours by one kind of move of one variable: `(count, moves, rows)`."""
         parts = []
         for name, factor in self.factors.items():
             where = self.space.slices[name]
@@ -151,7 +189,11 @@ class Product:
                 parts.append(factor.scan(row[where], rows[:, where], move))
             else:
                 parts.append(factor.distance(row[None, where], rows[:, where]))
-        return np.stack(np.broadcast_arrays(*parts)) if len(parts) > 1 else parts[0][None]
+        if len(parts) == 1:
+            return parts[0].reshape(-1, *parts[0].shape[-2:])
+        count, size = max(part.shape[-2] for part in parts), len(rows)
+        shaped = [part.reshape(-1, part.shape[-2], size) for part in parts]
+        return np.concatenate([np.broadcast_to(part, (len(part), count, size)) for part in shaped])
 
     def kernel(self) -> Any:
         """The product as a GPyTorch kernel on whole rows."""
