@@ -17,7 +17,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## optimise a drill tour with three methods and draw what they found
+demo: $(READY)  ## show the framework, then optimise a drill tour with three methods and draw it
+	$(BIN)/python examples/sorting_kernels.py
 	$(ONE_THREAD) $(BIN)/python examples/tour.py
 
 test: $(READY)  ## run the whole test suite

@@ -84,7 +84,7 @@ def draw(problem, curves: dict[str, list[np.ndarray]], method: str, trial: mb.Tr
         right.plot(*ring.T, "-o", markersize=5, **style)
     right.set(
         aspect="equal",
-        title=f"best tour found ({method}, {trial.value:.0f}); grey: the optimum ({problem.optimum.value:.0f})",
+        title=f"best tour found ({method}): {trial.value:.0f}\ngrey: the optimum, {problem.optimum.value:.0f}",
     )
     right.axis("off")
     path.parent.mkdir(parents=True, exist_ok=True)
