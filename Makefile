@@ -34,7 +34,7 @@ format: $(READY)  ## put the code into the project's format
 	$(BIN)/ruff format .
 
 bench: $(READY)  ## measure speed and memory on one thread; tables, and JSON in benchmarks/results
-	for part in sorting problems; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
+	for part in sorting problems optimizers; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

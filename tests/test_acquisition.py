@@ -13,12 +13,13 @@ from botorch.acquisition.analytic import (
     LogProbabilityOfImprovement,
     UpperConfidenceBound,
 )
+from scipy.optimize import check_grad
 
 import mergebo as mb
 from mergebo import acquisition, errors
 from mergebo import moves as moves_module
 from mergebo import permutations as pm
-from mergebo.optimizers.models import ModelBased, mallows_orders, merge_orders
+from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders, merge_orders
 from mergebo.surrogate import GP
 
 SPACE = mb.PermutationSpace(8)
@@ -146,3 +147,49 @@ def test_rank_view_methods_do_not_care_for_names() -> None:
         before = GP(similarity, rows, values).predict(test)[0]
         after = GP(similarity, names[rows], values).predict(names[test])[0]
         assert np.allclose(before, after, rtol=1e-4) is same
+
+
+class TestRelaxation:
+    @pytest.mark.parametrize(
+        "space", [SPACE, mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))], ids=["orders", "mixed"]
+    )
+    @pytest.mark.parametrize("orders", [merge_orders, mallows_orders])
+    def test_codes_have_the_acquisition_value_and_gradients_are_right(self, space, orders) -> None:
+        rows = space.sample_rows(15, seed=0)
+        values = rows[:, 0] + 0.1 * rows[:, -1]
+        fitted = GP(ModelBased(orders).similarity(space), rows, values)
+        relaxed = acquisition.Relaxation(fitted, float(fitted.y.min()))
+        codes = relaxed.features(rows)
+        test = space.sample_rows(5, seed=3)
+        corners = np.concatenate(relaxed.features(test), axis=1)
+        expected = acquisition.log_expected_improvement(*fitted.predict_standardised(test), relaxed.best)
+        np.testing.assert_allclose([-relaxed.value(corner, codes)[0] for corner in corners], expected, rtol=1e-6)
+        for inside in np.random.default_rng(0).uniform(0, 1, corners.shape)[:2]:
+            error = check_grad(lambda v: relaxed.value(v, codes)[0], lambda v: relaxed.value(v, codes)[1], inside)
+            assert error < 1e-4
+        np.testing.assert_array_equal([relaxed.project(corner) for corner in corners], test)
+        ends = relaxed.climb(test, steps=5)
+        space.encode([space.decode(row) for row in ends] if isinstance(space, mb.Space) else ends)
+
+    def test_needs_codes_that_decode(self) -> None:
+        rows = SPACE.sample_rows(5, seed=0)
+        fitted = GP(ModelBased(footrule_orders).similarity(SPACE), rows, rows[:, 0].astype(float))
+        with pytest.raises(errors.UnsupportedError, match="codes that can be decoded"):
+            acquisition.Relaxation(fitted, 0.0)
+
+    def test_as_a_search(self) -> None:
+        problem = mb.problems.get("lop:planted(n=9,seed=1,noise=0.0)").relabelled(3)
+        ends = {
+            name: np.mean(
+                [mb.minimize(problem.evaluate, problem.space, budget=45, seed=s, **options).best.value for s in range(4)]
+            )
+            for name, options in {
+                "relaxed": {"method": "mergebo", "search": "relaxation"},
+                "random": {"method": "random"},
+            }.items()
+        }
+        assert ends["relaxed"] < ends["random"]
+        with pytest.raises(errors.ArgumentError, match="did you mean 'relaxation'"):
+            mb.Optimizer(SPACE, "mergebo", search="relaxtion")
+        with pytest.raises(errors.ArgumentError, match="climbs logei, not ei"):
+            mb.Optimizer(SPACE, "mergebo", search="relaxation", acquisition="ei")

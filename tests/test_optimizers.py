@@ -12,7 +12,7 @@ import pytest
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.optimizers import METHODS
+from mergebo.optimizers import METHODS, PROTOCOLS, protocol
 from mergebo.optimizers.turbo import Turbo, from_cube, to_cube
 
 GOLDEN = Path(__file__).parent / "golden_traces.json"
@@ -217,6 +217,36 @@ class TestResults:
         )
         assert space.encode([good, good[::-1]]).tolist() == [[3, 1, 0, 2], [2, 0, 1, 3]]
         assert space.encode(np.array([3, 1, 0, 2])).tolist() == [3, 1, 0, 2]
+
+
+class TestSettings:
+    @pytest.mark.parametrize("acquisition", ["ei", "logei", "pi", "ucb", "thompson"])
+    def test_every_acquisition_optimises(self, acquisition: str) -> None:
+        problem = mb.problems.get("lop:planted(n=8,seed=1,noise=0.0)").relabelled(3)
+        ends = [
+            mb.minimize(
+                problem.evaluate, problem.space, budget=45, method="bops-h", seed=s, acquisition=acquisition
+            ).best.value
+            for s in range(3)
+        ]
+        random = [
+            mb.minimize(problem.evaluate, problem.space, budget=45, method="random", seed=s).best.value for s in range(3)
+        ]
+        assert np.mean(ends) < np.mean(random)
+
+    @pytest.mark.parametrize("name", PROTOCOLS)
+    @pytest.mark.parametrize("method", METHODS)
+    def test_protocols_fit_every_method(self, name: str, method: str) -> None:
+        settings = protocol(name, method)
+        budget = settings.pop("budget")
+        assert budget == {"paper-low": 200, "paper-high": 55}[name]
+        drive(mb.Optimizer(mb.PermutationSpace(6), method, **settings), settings["initial"] + 1)
+
+    def test_unknown_protocol(self) -> None:
+        with pytest.raises(errors.ArgumentError, match="did you mean 'paper-low'"):
+            protocol("paper-lo", "mergebo")
+        with pytest.raises(errors.ArgumentError, match="did you mean 'random'"):
+            protocol("paper-low", "randm")
 
 
 class TestTurbo:

@@ -1,5 +1,6 @@
 """Acquisition values, and searches over them."""
 
+from mergebo.acquisition.relaxation import Relaxation
 from mergebo.acquisition.search import Acquisition, Landscape, Listed, ascend, neighbours
 from mergebo.acquisition.values import (
     ACQUISITIONS,
@@ -14,6 +15,7 @@ __all__ = [
     "Acquisition",
     "Landscape",
     "Listed",
+    "Relaxation",
     "ascend",
     "confidence_bound",
     "expected_improvement",

@@ -32,6 +32,36 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
 """Each name with its class and settings."""
 
 
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "paper-low": {
+        "budget": 200,
+        "initial": 20,
+        "acquisition": "ei",
+        "moves": ("swap",),
+        "incumbents": 1,
+        "randoms": 10,
+        "steps": 100,
+    },
+    "paper-high": {"budget": 55, "initial": 5, "incumbents": 1, "randoms": 10, "search": "relaxation"},
+}
+"""The paper's settings, as its published code has them, for `minimize`; expected improvement for all methods alike."""
+
+
+def protocol(name: str, method: str) -> dict[str, Any]:
+    """What `minimize` takes to run a method under a protocol: `minimize(f, space, method=m, **protocol("paper-low", m))`."""
+    if name not in PROTOCOLS:
+        raise unknown_choice("protocol", name, PROTOCOLS)
+    if method not in METHODS:
+        raise unknown_choice("method", method, METHODS)
+    known = {"budget", "initial", *inspect.signature(METHODS[method][0]).parameters}
+    settings = {key: value for key, value in PROTOCOLS[name].items() if key in known}
+    if method != "mergebo":  # the only one whose nearest permutation can be found exactly at any n
+        settings.pop("search", None)
+    if METHODS[method][0] is not ModelBased:
+        settings = {key: settings[key] for key in ("budget", "initial")}
+    return settings
+
+
 def make_method(name: str, **settings: Any) -> Method:
     """The method with this name; settings replace its own, such as `acquisition="ucb"`."""
     if name not in METHODS:

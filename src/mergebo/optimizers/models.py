@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from mergebo.acquisition.search import COMPOUND, Acquisition, ascend
+from mergebo.acquisition.relaxation import Relaxation
+from mergebo.acquisition.search import COMPOUND, Acquisition, ascend, neighbours
 from mergebo.acquisition.values import ACQUISITIONS
-from mergebo.errors import UnsupportedError, unknown_choice
+from mergebo.errors import ArgumentError, UnsupportedError, unknown_choice
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, SameSlots, Similarity
+
+Search: TypeAlias = Literal["scan", "relaxation"]
+
+CANDIDATES = 400
+"""Of each kind, for Thompson sampling: a joint draw of them costs the cube of their number."""
 
 
 @dataclass(frozen=True)
 class ModelBased:
     """Fit, acquire, propose.
 
-    The acquisition is climbed from `incumbents` of the best rows and `randoms` random ones, by steepest ascent over the
-    neighbourhoods that `moves` name, at most `steps` steps. Rows that were tried are not proposed again.
+    The acquisition is climbed from `incumbents` of the best rows and `randoms` random ones: by steepest ascent over the
+    neighbourhoods that `moves` name, at most `steps` steps, or with `search="relaxation"` by gradients over real features,
+    projected at the end. Rows that were tried are not proposed again.
     """
 
     orders: Callable[[int], Similarity]
@@ -31,10 +39,15 @@ class ModelBased:
     incumbents: int = 1
     randoms: int = 10
     steps: int = 100
+    search: Search = "scan"
 
     def __post_init__(self) -> None:
-        if self.acquisition not in ACQUISITIONS:
-            raise unknown_choice("acquisition", self.acquisition, ACQUISITIONS)
+        if self.acquisition not in (*ACQUISITIONS, "thompson"):
+            raise unknown_choice("acquisition", self.acquisition, (*ACQUISITIONS, "thompson"))
+        if self.search not in get_args(Search):
+            raise unknown_choice("search", self.search, get_args(Search))
+        if self.search == "relaxation" and self.acquisition != "logei":
+            raise ArgumentError(f"the relaxation climbs logei, not {self.acquisition}")
 
     def similarity(self, space: AnySpace) -> Product:
         """The kernel's factors: this method's for orders, RBF for binary choices."""
@@ -60,11 +73,28 @@ class ModelBased:
             # What is awaited is taken to come out as the model expects: it is not proposed again, nor anything close to it.
             model = model.with_points(history.pending)
             best = (best * np.std(history.values, ddof=1) + history.values.mean() - model.centre) / model.spread
+        if self.acquisition == "thompson":
+            return self._thompson(model, history, rng)
         landscape = Acquisition(model, ACQUISITIONS[self.acquisition], best, self.moves)
-        starts = [history.best(self.incumbents), history.space.sample_rows(self.randoms, seed=rng)]
+        starts = np.concatenate([history.best(self.incumbents), history.space.sample_rows(self.randoms, seed=rng)])
+        if self.search == "relaxation":
+            rows, steps = Relaxation(model, best).climb(starts, self.steps), 0
+        else:
+            rows, steps = starts, self.steps
         probe = 3 if history.space.width >= COMPOUND else None  # large neighbourhoods: only the promising climbs go on
-        rows, _ = ascend(landscape, np.concatenate(starts), steps=self.steps, probe=probe, forbidden=history.is_tried)
+        rows, _ = ascend(landscape, rows, steps=steps, probe=probe, forbidden=history.is_tried)
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+    def _thompson(self, model: GP, history: History, rng: np.random.Generator) -> Rows:
+        """The best of some candidates in one draw from the posterior: neighbours of good rows, and random ones."""
+        near = np.concatenate([neighbours(row, history.space, self.moves) for row in history.best(self.incumbents)])
+        near = near[rng.permutation(len(near))[:CANDIDATES]]
+        candidates = np.concatenate([near, history.space.sample_rows(CANDIDATES, seed=rng)])
+        candidates = candidates[~history.is_tried(candidates)]
+        if not len(candidates):
+            return history.fresh_row(rng)
+        chosen: Rows = candidates[model.sample(candidates, rng).argmin()]
+        return chosen
 
 
 def merge_orders(n: int) -> Similarity:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
 from mergebo.spaces import Rows
@@ -66,22 +67,29 @@ def negative_log_posterior(logs: Floats, distances: Floats, y: Floats) -> tuple[
     The constant mean takes its best value for the others (generalised least squares), so its derivative is zero.
     """
     count = len(y)
-    *log_lengthscales, log_outputscale, log_noise = logs
-    scaled = distances * np.exp(-2 * np.array(log_lengthscales))[:, None, None]
-    signal = np.exp(log_outputscale - scaled.sum(axis=0) / 2)
-    covariance = signal + np.exp(log_noise) * np.eye(count)
-    try:
-        factor = cho_factor(covariance, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
+    log_outputscale, log_noise = logs[-2:]
+    rates = np.exp(-2 * logs[:-2])
+    signal = np.exp(log_outputscale - 0.5 * np.tensordot(rates, distances, axes=1))
+    covariance = signal.copy()
+    covariance.flat[:: count + 1] += np.exp(log_noise)
+    # LAPACK reads columns: the transpose of a symmetric matrix is handed over without a copy.
+    factor, failed = dpotrf(covariance.T, lower=1, overwrite_a=1)
+    if failed:
         return np.inf, np.zeros_like(logs)
-    inverse = cho_solve(factor, np.eye(count), check_finite=False)
-    weights = inverse.sum(axis=0)
-    residual = y - (weights @ y) / weights.sum()
-    alpha = inverse @ residual
-    value = 0.5 * residual @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * count * np.log(2 * np.pi)
-    sensitivity = 0.5 * (inverse - np.outer(alpha, alpha))
-    weighted = sensitivity * signal
-    gradient = np.array([*(weighted * scaled).sum(axis=(1, 2)), weighted.sum(), np.exp(log_noise) * np.trace(sensitivity)])
+    log_determinant = 2 * np.log(factor.diagonal()).sum()
+    by_ones, by_y = dpotrs(factor, np.stack([np.ones(count), y]).T, lower=1)[0].T
+    constant = by_ones @ y / by_ones.sum()
+    alpha = by_y - constant * by_ones
+    value = 0.5 * ((y - constant) @ alpha + log_determinant + count * np.log(2 * np.pi))
+    # With G = K^-1 - alpha alpha^T, the derivative along dK is half the sum of all entries of G * dK. K^-1 comes as one
+    # triangle, so sums over it count twice, the diagonal once.
+    triangle = dpotri(factor, lower=1, overwrite_c=1)[0].T
+    gradient = np.empty(len(logs))
+    gradient[-1] = 0.5 * np.exp(log_noise) * (np.trace(triangle) - alpha @ alpha)
+    triangle *= signal
+    gradient[-2] = triangle.sum() - 0.5 * np.trace(triangle) - 0.5 * alpha @ signal @ alpha
+    for k, (rate, distance) in enumerate(zip(rates, distances, strict=True)):
+        gradient[k] = rate * (np.vdot(triangle, distance) - 0.5 * alpha @ (signal * distance) @ alpha)
     for k, (mean, deviation) in enumerate(_priors(len(distances))):
         # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
         value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
@@ -101,21 +109,18 @@ def fit(distances: Floats, y: Floats, start: Hyperparameters | None = None) -> H
     starts = [typical, np.array([*typical[:factors] - 1, 0.0, -1.0]), np.array([*typical[:factors] + 1, 0.5, -8.0])]
     if start is not None:
         starts.insert(0, start.logs)
-    best, best_value = typical, np.inf
-    for each in starts:
-        clipped = np.clip(each, *np.array(bounds).T)
+    box = np.array(bounds).T
+
+    def descend(logs: Floats, steps: int) -> tuple[float, Floats]:
+        options = {"maxiter": steps, "ftol": 1e-8, "gtol": 1e-4}
         found = minimize(
-            negative_log_posterior,
-            clipped,
-            args=(distances, y),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": 60},
+            negative_log_posterior, logs, args=(distances, y), jac=True, method="L-BFGS-B", bounds=bounds, options=options
         )
-        if np.isfinite(found.fun) and found.fun < best_value:
-            best, best_value = found.x, found.fun
-    return Hyperparameters.of_logs(best)
+        return (float(found.fun), found.x) if np.isfinite(found.fun) else (np.inf, logs)
+
+    # A few steps tell which of the starts is in the best valley; only that one is followed to the bottom.
+    _, best = min((descend(np.clip(each, *box), 3) for each in starts), key=lambda pair: pair[0])
+    return Hyperparameters.of_logs(descend(best, 60)[1])
 
 
 class GP:
@@ -138,10 +143,10 @@ class GP:
         covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
         self._cholesky = self._factorise(covariance)
         # W = L^-1: with it variances of many points are one matrix product.
-        self._whitener = solve_triangular(self._cholesky, np.eye(len(rows)), lower=True, check_finite=False)
-        weights = self._whitener.T @ self._whitener.sum(axis=1)
+        self.whitener = solve_triangular(self._cholesky, np.eye(len(rows)), lower=True, check_finite=False)
+        weights = self.whitener.T @ self.whitener.sum(axis=1)
         self.mean = float(weights @ self.y / weights.sum())
-        self._alpha = self._whitener.T @ (self._whitener @ (self.y - self.mean))
+        self.alpha = self.whitener.T @ (self.whitener @ (self.y - self.mean))
 
     @staticmethod
     def _factorise(covariance: Floats) -> Floats:
@@ -165,8 +170,8 @@ class GP:
     def predict_standardised(self, rows: Rows) -> tuple[Floats, Floats]:
         """The same in standardised values, which is what acquisition functions read."""
         cross = self._covariance(self.similarity.distances(rows, self.rows))
-        mean = self.mean + cross @ self._alpha
-        explained = ((cross @ self._whitener.T) ** 2).sum(axis=1)
+        mean = self.mean + cross @ self.alpha
+        explained = ((cross @ self.whitener.T) ** 2).sum(axis=1)
         return mean, np.sqrt(np.maximum(self.hyperparameters.outputscale - explained, 1e-12))
 
     def predict_at(self, distances: Floats) -> tuple[Floats, Floats]:
@@ -176,17 +181,17 @@ class GP:
         for lengthscale, each in zip(self.hyperparameters.lengthscales, distances, strict=True):
             exponent += np.float32(-0.5 / lengthscale**2) * each.astype(np.float32, copy=False)
         cross = np.exp(exponent, out=exponent)
-        mean = np.float32(self.mean) + cross @ (scale * self._alpha).astype(np.float32)
-        white = cross @ (scale * self._whitener.T).astype(np.float32)
+        mean = np.float32(self.mean) + cross @ (scale * self.alpha).astype(np.float32)
+        white = cross @ (scale * self.whitener.T).astype(np.float32)
         explained = np.einsum("ij,ij->i", white, white)
         return mean, np.sqrt(np.maximum(scale - explained, np.float32(1e-9)))
 
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:
         """One draw of the standardised values at all rows together, for Thompson sampling."""
         distances = self.similarity.distances(rows, self.rows)
-        white = self._whitener @ self._covariance(distances).T
+        white = self.whitener @ self._covariance(distances).T
         covariance = self._covariance(self.similarity.distances(rows, rows)) - white.T @ white
-        mean = self.mean + white.T @ (self._whitener @ (self.y - self.mean))
+        mean = self.mean + white.T @ (self.whitener @ (self.y - self.mean))
         draw: Floats = mean + self._factorise(covariance + 1e-8 * np.eye(len(rows))) @ rng.normal(size=len(rows))
         return draw
 

@@ -1,0 +1,142 @@
+"""Speed of fitting, scanning and asking, beside BoTorch where it does the same. Run by `make bench`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from botorch.acquisition import LogExpectedImprovement
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from gpytorch.kernels import RBFKernel, ScaleKernel
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from harness import Row, best_times, faster, run, seconds
+
+import mergebo as mb
+from mergebo.acquisition import Acquisition, log_expected_improvement, neighbours
+from mergebo.optimizers.models import ModelBased, merge_orders
+from mergebo.sorting import MergeMap
+from mergebo.surrogate import GP
+
+
+def data(n: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random orders and their tour lengths."""
+    problem = mb.problems.get("tsp:random", n=n)
+    rows = problem.space.sample_rows(count, seed=0)
+    return rows, problem.evaluate(rows)
+
+
+def on_features(rows: np.ndarray, y: np.ndarray) -> SingleTaskGP:
+    """What one has without this package: BoTorch's model, with an RBF kernel on precomputed Merge features."""
+    features = torch.from_numpy(MergeMap(rows.shape[1]).encode(rows)).double()
+    kernel = ScaleKernel(RBFKernel())
+    kernel.base_kernel.lengthscale = 0.6 * np.sqrt(features.shape[-1])
+    return SingleTaskGP(features, torch.from_numpy(y).unsqueeze(-1), covar_module=kernel, outcome_transform=None)
+
+
+def scanning() -> list[Row]:
+    """Acquisition values of a whole swap neighbourhood."""
+    rows = []
+    for n, some, target in ((30, 200, 50), (280, 40, 1000)):
+        points, values = data(n, 100)
+        model = GP(ModelBased(merge_orders).similarity(mb.PermutationSpace(n)), points, values)
+        best = float(model.y.min())
+        ours = Acquisition(model, log_expected_improvement, best)
+        centre = mb.permutations.sample(n, seed=5)
+        around = neighbours(centre, mb.PermutationSpace(n))[:some]
+        features = torch.from_numpy(MergeMap(n).encode(around)).double().unsqueeze(1)
+        rival = LogExpectedImprovement(on_features(points, model.y).eval(), best_f=best, maximize=False)
+        with torch.no_grad():
+            fast, slow = best_times(
+                lambda ours=ours, centre=centre: ours.scan(centre, "order", "swap"),
+                lambda rival=rival, features=features: rival(features),
+                rounds=5,
+            )
+        moves = n * (n - 1) // 2
+        what = f"LogEI of all {moves} swaps, n = {n}, N = 100 / BoTorch on Merge features, per neighbour"
+        rows.append(faster(what, fast / moves, slow / some, at_least=target))
+    return rows
+
+
+def fitting() -> list[Row]:
+    """Hyperparameters."""
+    rows = []
+    for count, target in ((50, 10), (200, 5)):
+        points, values = data(30, count)
+        similarity = ModelBased(merge_orders).similarity(mb.PermutationSpace(30))
+        y = (values - values.mean()) / values.std()
+
+        def rival(points=points, y=y) -> None:
+            model = on_features(points, y)
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+
+        ours, theirs = best_times(lambda s=similarity, p=points, v=values: GP(s, p, v), rival, rounds=5)
+        rows.append(faster(f"fit, N = {count} (distances included) / fit_gpytorch_mll", ours, theirs, at_least=target))
+    return rows
+
+
+def ask_seconds(method: str, n: int, count: int, rounds: int = 3) -> float:
+    """The best time of one `ask` with `count` results at hand."""
+    _, values = data(n, count)
+    times = []
+    for seed in range(rounds + 1):
+        optimizer = mb.Optimizer(mb.PermutationSpace(n), method, seed=seed, initial=count)
+        for trial, value in zip(optimizer.ask(count), values, strict=True):
+            optimizer.tell(trial, value)
+        start = time.perf_counter()
+        optimizer.ask()
+        times.append(time.perf_counter() - start)
+    return min(times[1:])
+
+
+def asking() -> list[Row]:
+    """Whole asks, with 11 starts."""
+    rows = []
+    for n, count, target in ((15, 100, 0.1), (30, 200, 1.0), (280, 55, 2.0)):
+        for method in ("mergebo", "bops-h"):
+            took = ask_seconds(method, n, count)
+            rows.append(
+                Row(f"ask, {method}, n = {n}, N = {count}", seconds(took), "", took, "s", f"<= {target:g} s", took <= target)
+            )
+    return rows
+
+
+def growth(path: Path) -> None:
+    """A picture of how the time of `ask` grows with the number of items and with the number of results."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for method in ("mergebo", "bops-h"):
+        for axis, sizes, make in (
+            (axes[0], (15, 30, 60, 100, 200, 400, 1000), lambda n: (n, 50)),
+            (axes[1], (20, 50, 100, 200, 500, 1000), lambda count: (30, count)),
+        ):
+            times = []
+            for size in sizes:
+                times.append(ask_seconds(method, *make(size), rounds=1))
+                print(f"{method}: n, N = {make(size)}: {times[-1]:.3g} s", flush=True)
+            axis.loglog(sizes, times, "o-", label=method)
+    axes[0].set(xlabel="items n (N = 50 results)", ylabel="seconds for one ask")
+    axes[1].set(xlabel="results N (n = 30 items)")
+    for axis in axes:
+        axis.grid(alpha=0.3)
+        axis.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--growth", type=Path, help="draw how asking grows with n and N instead (minutes)")
+    arguments = parser.parse_args()
+    if arguments.growth:
+        growth(arguments.growth)
+    else:
+        run("optimizers", [scanning, fitting, asking])

@@ -1,0 +1,96 @@
+"""The paper's continuous relaxation: climb the acquisition over real-valued features, then project to the nearest point.
+
+A code is a corner of the unit cube of features. Between corners the kernel's squared distances make sense all the same,
+and so do mean, variance and log expected improvement, with gradients. The end of a climb is projected exactly: to the
+permutation with the nearest code, and to the nearest choices. Starts are codes of uniform random permutations: decoding
+uniform random *bits* would favour orders close to the identity, that is, to how items happen to be numbered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+from mergebo.acquisition.values import Floats, log_expected_improvement
+from mergebo.errors import UnsupportedError
+from mergebo.permutations import invert
+from mergebo.spaces import Rows
+from mergebo.surrogate import GP, ByMap, SameChoices
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Log expected improvement of a model over real features of points."""
+
+    model: GP
+    best: float
+
+    def __post_init__(self) -> None:
+        for name, factor in self.model.similarity.factors.items():
+            if not isinstance(factor, SameChoices) and not (isinstance(factor, ByMap) and factor.map.lossless):
+                raise UnsupportedError(f"the relaxation needs codes that can be decoded; {name} has {factor}")
+
+    def features(self, rows: Rows) -> list[Floats]:
+        """The code of each variable, as floats."""
+        out = []
+        for name, factor in self.model.similarity.factors.items():
+            block = rows[:, self.model.similarity.space.slices[name]]
+            if isinstance(factor, ByMap):
+                block = factor.map._encode(block if factor.view == "order" else invert(block))
+            out.append(block.astype(np.float64))
+        return out
+
+    def project(self, features: Floats) -> Rows:
+        """The row whose code is nearest to one vector of features."""
+        parts, start = [], 0
+        for factor in self.model.similarity.factors.values():
+            if isinstance(factor, ByMap):
+                order = factor.map.project(features[start : start + factor.map.length])
+                parts.append(order if factor.view == "order" else invert(order))
+                start += factor.map.length
+            elif isinstance(factor, SameChoices):
+                parts.append((features[start : start + factor.choices] > 0.5).astype(np.int64))
+                start += factor.choices
+        return np.concatenate(parts)
+
+    def value(self, features: Floats, codes: list[Floats]) -> tuple[float, Floats]:
+        """Minus the log expected improvement at one vector of features, and its gradient; `codes`: of the model's rows."""
+        model, hyper = self.model, self.model.hyperparameters
+        parts = np.split(features, np.cumsum([code.shape[1] for code in codes])[:-1])
+        rates = [1 / (code.shape[1] * each**2) for code, each in zip(codes, hyper.lengthscales, strict=True)]
+        exponent = np.zeros(len(model.rows))
+        for part, code, rate in zip(parts, codes, rates, strict=True):
+            exponent -= 0.5 * rate * ((code - part) ** 2).sum(axis=1)
+        cross = hyper.outputscale * np.exp(exponent)
+        white = model.whitener @ cross
+        mean = model.mean + cross @ model.alpha
+        deviation = np.sqrt(max(hyper.outputscale - white @ white, 1e-12))
+        value = float(log_expected_improvement(np.array([mean]), np.array([deviation]), self.best)[0])
+        u = (self.best - mean) / deviation
+        # dEI/dmean = -Phi(u), dEI/ddeviation = phi(u); divided by EI in logarithms, which do not underflow.
+        by_mean = -np.exp(log_ndtr(u) - value)
+        by_deviation = np.exp(-0.5 * u * u - 0.5 * np.log(2 * np.pi) - value)
+        by_cross = by_mean * model.alpha - by_deviation * (model.whitener.T @ white) / deviation
+        pull = by_cross * cross
+        slopes = [rate * (pull @ code - pull.sum() * part) for part, code, rate in zip(parts, codes, rates, strict=True)]
+        return -value, -np.concatenate(slopes)
+
+    def climb(self, starts: Rows, steps: int = 50) -> Rows:
+        """The projected ends of climbs from the codes of `starts`."""
+        codes = self.features(self.model.rows)
+        ends = []
+        for start in np.concatenate(self.features(starts), axis=1):
+            found = minimize(
+                self.value,
+                start,
+                args=(codes,),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0, 1)] * len(start),
+                options={"maxiter": steps},
+            )
+            ends.append(self.project(found.x))
+        return np.array(ends)
