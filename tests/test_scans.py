@@ -14,6 +14,7 @@ from mergebo.optimizers.methods import METHODS
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
 from mergebo.surrogate import GP, ByMap, Footrule, SameChoices, SameSlots, Similarity
 from mergebo.testing import strategies as our
+from mergebo.testing.kernels import DEVICES
 
 SIMILARITIES = {
     "kendall": lambda n: ByMap(EnumerationMap(n), "rank"),
@@ -95,3 +96,36 @@ def test_scanned_values_are_the_values(method: str, space) -> None:
         assert (np.concatenate(scans)[far] < -30).all()
         fast, slow = ours.best_neighbours(centre, 5), listed.best_neighbours(centre, 5)
         assert ours.value(fast).max() == pytest.approx(ours.value(slow).max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("method", ["mergebo", "bops-h", "bops-random", "spearman", "combo"])
+def test_device_scan_is_the_scan(method: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through torch, on every device at hand, in several pieces: the means and deviations of the written-out neighbours."""
+    monkeypatch.setattr("mergebo.acquisition.device.NUMBERS", 3000)
+    space = mb.Space(a=mb.Permutation(6), b=mb.Binary(4), c=mb.Permutation(5))
+    rows = space.sample_rows(25, seed=0)
+    make, settings = METHODS[method]
+    model = GP(make(**settings).similarity(space), rows, np.random.default_rng(0).normal(size=25) + rows[:, 0])
+    scan = acquisition.DeviceScan(model, device)
+    centre = space.sample_rows(seed=5)
+    moves = tuple(MOVES)
+    found = [
+        scan.scan(centre, name, move)
+        for name, variable in space.variables.items()
+        for move in (moves if isinstance(variable, mb.Permutation) else ("flip",))
+    ]
+    mean, deviation = model.predict_standardised(acquisition.neighbours(centre, space, moves))
+    np.testing.assert_allclose(np.concatenate([m for m, _ in found]), mean, atol=2e-3)
+    np.testing.assert_allclose(np.concatenate([d for _, d in found]), deviation, atol=2e-3)
+    ours = acquisition.Acquisition(model, acquisition.log_expected_improvement, float(model.y.min()), moves)
+    there = acquisition.Acquisition(ours.model, ours.score, ours.best, moves, scan)
+    best, expected = (ours.value(each.best_neighbours(centre, 5)).max() for each in (there, ours))
+    assert best == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_optimising_with_a_device(device: str) -> None:
+    problem = mb.problems.get("lop:planted(n=7)")
+    result = mb.minimize(problem.evaluate, problem.space, budget=14, initial=8, method="mergebo", device=device)
+    assert len(result.trials) == 14

@@ -1,5 +1,6 @@
 """Acquisition values, and searches over them."""
 
+from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.relaxation import Relaxation
 from mergebo.acquisition.search import Acquisition, Landscape, Listed, ascend, neighbours
 from mergebo.acquisition.values import (
@@ -13,6 +14,7 @@ from mergebo.acquisition.values import (
 __all__ = [
     "ACQUISITIONS",
     "Acquisition",
+    "DeviceScan",
     "Landscape",
     "Listed",
     "Relaxation",

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.values import Floats
 from mergebo.moves import MOVES, move_slots, move_table
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
@@ -79,6 +80,8 @@ class Acquisition:
     score: Score
     best: float
     moves: tuple[str, ...] = ("swap",)
+    device: DeviceScan | None = None
+    """Where neighbourhoods are scanned; here, by compiled code, if None."""
 
     def value(self, rows: Rows) -> Floats:
         return self.score(*self.model.predict_standardised(rows), self.best)
@@ -127,6 +130,8 @@ class Acquisition:
 
     def scan(self, row: Rows, variable: str, move: str) -> Floats:
         """Acquisition values of all neighbours by one kind of move of one variable, in single precision."""
+        if self.device is not None:
+            return self.score(*self.device.scan(row, variable, move), self.best)
         distances = self.model.similarity.scan(row, self.model.rows, variable, move)
         mean, deviation = self.model.predict_at(distances)
         return self.score(mean.astype(np.float64), deviation.astype(np.float64), self.best)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.relaxation import Relaxation
 from mergebo.acquisition.search import COMPOUND, Acquisition, ascend, neighbours
 from mergebo.acquisition.values import ACQUISITIONS
@@ -40,6 +41,8 @@ class ModelBased:
     randoms: int = 10
     steps: int = 100
     search: Search = "scan"
+    device: str | None = None
+    """Such as `"cuda"`: neighbourhoods are scanned there; on the CPU, by compiled code, if None."""
 
     def __post_init__(self) -> None:
         if self.acquisition not in (*ACQUISITIONS, "thompson"):
@@ -75,7 +78,8 @@ class ModelBased:
             best = (best * np.std(history.values, ddof=1) + history.values.mean() - model.centre) / model.spread
         if self.acquisition == "thompson":
             return self._thompson(model, history, rng)
-        landscape = Acquisition(model, ACQUISITIONS[self.acquisition], best, self.moves)
+        device = None if self.device is None else DeviceScan(model, self.device)
+        landscape = Acquisition(model, ACQUISITIONS[self.acquisition], best, self.moves, device)
         starts = np.concatenate([history.best(self.incumbents), history.space.sample_rows(self.randoms, seed=rng)])
         if self.search == "relaxation":
             rows, steps = Relaxation(model, best).climb(starts, self.steps), 0

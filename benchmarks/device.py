@@ -1,0 +1,35 @@
+"""Swap scans on a CUDA device beside one CPU core: `python benchmarks/device.py`. Not part of `make bench`."""
+
+from __future__ import annotations
+
+import torch
+from harness import best_times, seconds
+
+import mergebo as mb
+from mergebo.acquisition import Acquisition, DeviceScan, log_expected_improvement
+from mergebo.optimizers.methods import METHODS
+from mergebo.surrogate import GP, Hyperparameters
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for method in ("mergebo", "bops-h"):
+        for n, count in ((280, 100), (280, 1000), (1000, 100), (1000, 1000)):
+            if method == "bops-h" and n == 1000:
+                continue  # 499 500 neighbours of 499 500 bits each: increments on the CPU are the only sensible way
+            problem = mb.problems.get("tsp:random", n=n)
+            rows = problem.space.sample_rows(count, seed=0)
+            make, settings = METHODS[method]
+            similarity = make(**settings).similarity(problem.space)
+            model = GP(similarity, rows, problem.evaluate(rows), hyperparameters=Hyperparameters((0.6,), 1.0, 1e-3))
+            ours = Acquisition(model, log_expected_improvement, float(model.y.min()))
+            there = DeviceScan(model, "cuda")
+            centre = problem.space.sample_rows(seed=5)
+            core, device = best_times(
+                lambda ours=ours, centre=centre: ours.scan(centre, "order", "swap"),
+                lambda there=there, centre=centre: there.scan(centre, "order", "swap"),
+                rounds=3 if n == 280 else 1,
+            )
+            print(
+                f"{method}, n = {n}, N = {count}: core {seconds(core)}, cuda {seconds(device)}: {core / device:.1f} x",
+                flush=True,
+            )
