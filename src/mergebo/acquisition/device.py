@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mergebo.acquisition.values import Floats
-from mergebo.moves import move_table
+from mergebo.moves import move_slots, move_table
 from mergebo.spaces import Permutation, Rows
 from mergebo.surrogate import GP
 
@@ -46,21 +46,24 @@ class DeviceScan:
         space = self.model.similarity.space
         where, kind = space.slices[variable], space.variables[variable]
         centre = torch.from_numpy(np.asarray(row, np.float32)).to(self.device)
-        block = centre[where]
         if isinstance(kind, Permutation):
-            table = torch.from_numpy(move_table(kind.n, move).astype(np.int32))
+            moves = torch.from_numpy(np.array(move_slots(kind.n, move) if move == "swap" else move_table(kind.n, move)))
         else:
-            table = torch.arange(kind.width)
+            moves = torch.arange(kind.width)
         most = max(1, NUMBERS // max(1, self._features()))
         means, deviations = [], []
         with torch.no_grad():
-            for start in range(0, len(table), most):
-                piece = table[start : start + most].to(self.device).long()
+            for start in range(0, len(moves), most):
+                piece = moves[start : start + most].to(self.device)
                 around = centre.repeat(len(piece), 1)
-                if isinstance(kind, Permutation):
-                    around[:, where] = block[piece]
+                each = torch.arange(len(piece), device=self.device)
+                if not isinstance(kind, Permutation):
+                    around[each, where.start + piece] = 1 - centre[where.start + piece]
+                elif move == "swap":  # two entries each: far less to send than whole rows of sources
+                    a, b = where.start + piece.T
+                    around[each, a], around[each, b] = centre[b], centre[a]
                 else:
-                    around[torch.arange(len(piece)), where.start + piece] = 1 - block[piece]
+                    around[:, where] = centre[where][piece]
                 cross = kernel(around, rows).to_dense()
                 explained = (cross @ whitener).square().sum(dim=1)
                 means.append(self.model.mean + cross @ alpha)
