@@ -17,7 +17,10 @@ from mergebo.surrogate import GP
 
 Score = Callable[[Floats, Floats, float], Floats]
 
-COMPOUND = 64
+TIES = 30
+"""Neighbours that are valued again besides the best ones, if a scan cannot tell them apart."""
+
+COMPOUND = 51
 """Orders of at least so many items are climbed by several swaps at a time."""
 
 
@@ -47,7 +50,7 @@ class Landscape(Protocol):
         ...
 
     def best_neighbours(self, row: Rows, count: int) -> Rows:
-        """The `count` best neighbours of a row, or fewer; which is the best of them is for `value` to say."""
+        """At least the `count` best neighbours of a row, if there are so many; which is best is for `value` to say."""
         ...
 
 
@@ -64,7 +67,7 @@ class Listed:
 
     def best_neighbours(self, row: Rows, count: int) -> Rows:
         around = neighbours(row, self.space, self.moves)
-        return around[_largest(self.function(around), count)]
+        return around[_contenders(self.function(around), count)]
 
 
 @dataclass(frozen=True)
@@ -89,27 +92,24 @@ class Acquisition:
     def best_neighbours(self, row: Rows, count: int) -> Rows:
         space = self.model.similarity.space
         found: list[Rows] = []
-        values: list[Floats] = []
         compounds: list[Rows] = []
         for name, where in space.slices.items():
             variable = space.variables[name]
             kinds = self.moves if isinstance(variable, Permutation) else ("flip",)
             for kind in kinds:
                 scanned = self.scan(row, name, kind)
-                chosen = _largest(scanned, count)
-                for k in chosen:
+                for k in _contenders(scanned, count):
                     changed = row.copy()
                     if isinstance(variable, Permutation):
                         changed[where] = MOVES[kind](row[where], *move_slots(variable.n, kind)[k].tolist())
                     else:
                         changed[where.start + k] ^= 1
                     found.append(changed)
-                values.append(scanned[chosen])
                 if kind == "swap" and where.stop - where.start >= COMPOUND:
                     compounds += self._compounds(row, where, scanned)
         if not found:
             return np.empty((0, len(row)), row.dtype)
-        return np.array([*np.array(found)[_largest(np.concatenate(values), count)], *compounds])
+        return np.array([*found, *compounds])
 
     @staticmethod
     def _compounds(row: Rows, where: slice, scanned: Floats) -> list[Rows]:
@@ -118,7 +118,7 @@ class Acquisition:
         made, out = row.copy(), []
         taken = np.zeros(n, bool)
         count = 0
-        for a, b in move_slots(n, "swap")[_largest(scanned, 8 * n)].tolist():
+        for a, b in move_slots(n, "swap")[np.argsort(-np.round(scanned, 4), kind="stable")[: 8 * n]].tolist():
             if taken[a] or taken[b]:
                 continue
             taken[[a, b]] = True
@@ -137,12 +137,17 @@ class Acquisition:
         return self.score(mean.astype(np.float64), deviation.astype(np.float64), self.best)
 
 
-def _largest(values: Floats, count: int) -> NDArray[np.int64]:
-    """Indices of the largest values, largest first."""
-    if len(values) > count:
-        top = np.argpartition(-values, count - 1)[:count]
-        return top[np.argsort(-values[top], kind="stable")]
-    return np.argsort(-values, kind="stable")
+def _contenders(values: Floats, count: int) -> NDArray[np.int64]:
+    """Indices of the `count` largest values and of some that a scan's precision cannot tell from them, in their own order.
+
+    Distances are whole numbers, so ties are common. Which of equals is taken must not hang on the last bit of a float: all
+    are handed on, to be compared again in double precision, where the first of equals wins.
+    """
+    if len(values) <= count:
+        return np.arange(len(values))
+    top = np.argpartition(-values, count - 1)[:count]
+    close = np.flatnonzero(values >= values[top].min() - 1e-3)[:TIES]
+    return np.union1d(top, close)
 
 
 def ascend(
@@ -159,7 +164,12 @@ def ascend(
     With `probe`, every start is climbed so many steps and only the best `finalists` go on to the end. `forbidden` rows
     (already tried) may be passed through but are not returned, unless nothing else was met.
     """
-    met, met_values = [starts], [landscape.value(starts)]
+
+    def value(rows: Rows) -> Floats:
+        """Rounded: what differs only in the last digits is equal, and the first of equals wins on every machine."""
+        return np.round(landscape.value(rows), 7)
+
+    met, met_values = [starts], [value(starts)]
 
     def climb(here: Rows, here_value: float, most: int) -> tuple[Rows, float, bool]:
         """Where `most` steps lead, and whether that is a summit."""
@@ -167,7 +177,7 @@ def ascend(
             around = landscape.best_neighbours(here, 5)
             if not len(around):
                 return here, here_value, True
-            values = landscape.value(around)
+            values = value(around)
             met.append(around)
             met_values.append(values)
             if not values.max() > here_value:
@@ -176,7 +186,7 @@ def ascend(
         return here, here_value, False
 
     first = steps if probe is None else min(probe, steps)
-    reached = [climb(start, float(value), first) for start, value in zip(starts, met_values[0], strict=True)]
+    reached = [climb(start, float(height), first) for start, height in zip(starts, met_values[0], strict=True)]
     for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
         if not summit:
             climb(here, here_value, steps - first)

@@ -71,11 +71,10 @@ class ModelBased:
         if len(history.values) < 2:
             return history.fresh_row(rng)
         model = GP(self.similarity(history.space), history.rows, history.values)
-        best = float(model.y.min())
         if len(history.pending):
             # What is awaited is taken to come out as the model expects: it is not proposed again, nor anything close to it.
             model = model.with_points(history.pending)
-            best = (best * np.std(history.values, ddof=1) + history.values.mean() - model.centre) / model.spread
+        best = float((history.values.min() - model.centre) / model.spread)
         if self.acquisition == "thompson":
             return self._thompson(model, history, rng)
         device = None if self.device is None else DeviceScan(model, self.device)

@@ -183,7 +183,7 @@ class GP:
         cross = np.exp(exponent, out=exponent)
         mean = np.float32(self.mean) + cross @ (scale * self.alpha).astype(np.float32)
         white = cross @ (scale * self.whitener.T).astype(np.float32)
-        explained = np.einsum("ij,ij->i", white, white)
+        explained = np.square(white, out=white).sum(axis=1)
         return mean, np.sqrt(np.maximum(scale - explained, np.float32(1e-9)))
 
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:

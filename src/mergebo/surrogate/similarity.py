@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -233,11 +234,16 @@ def _kendall_scan(centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
     return np.concatenate(out, axis=1)
 
 
+@lru_cache(maxsize=64)
+def _table_starts(map: MergeMap) -> Ints:
+    return scans.table_starts(map.nodes)
+
+
 def _merge_scan(map: MergeMap, centre: Rows, rows: Rows) -> scans.Changes:
     """Changes of the Hamming distance of merge codes, for all swaps of two slots."""
     n = map.n
     out = np.empty((n * (n - 1) // 2, len(rows)), np.int16)
-    starts = scans.table_starts(map.nodes)
+    starts = _table_starts(map)
     for start in range(0, len(rows), SCANNED):
         bits = np.ascontiguousarray(map._encode(rows[start : start + SCANNED]).T)
         part = np.empty((len(out), bits.shape[1]), np.int16)
