@@ -1,13 +1,15 @@
-"""Neighbours of an order: every swap, insertion or reversal, listed."""
+"""Neighbours: every swap, insertion or reversal of an order, every flip of a choice, listed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
 
 from mergebo.errors import unknown_choice
 from mergebo.permutations import Ints, insert, reverse, swap
+from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 
 MOVES = {"swap": swap, "insertion": insert, "reversal": reverse}
 """Each move by name, as a function of an order and two slots."""
@@ -46,3 +48,19 @@ def move_table(n: int, move: str) -> Ints:
         table = np.where(slot == b, a, np.where(a < b, right, left))
     table.setflags(write=False)
     return table
+
+
+def neighbourhoods(row: Rows, space: AnySpace, moves: Iterable[str]) -> Iterator[Rows]:
+    """All rows that differ from `row` by one move of one order, or by one flipped choice: an array for each kind of move."""
+    for name, where in space.slices.items():
+        match space.variables[name]:
+            case Permutation(n):
+                blocks = (row[where][move_table(n, move)] for move in moves)
+            case Binary(count):
+                blocks = (block for block in [row[where] ^ np.eye(count, dtype=row.dtype)])
+            case _:
+                continue
+        for block in blocks:
+            changed = np.tile(row, (len(block), 1))
+            changed[:, where] = block
+            yield changed

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.values import Floats
-from mergebo.moves import MOVES, move_slots, move_table
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.moves import MOVES, move_slots, neighbourhoods
+from mergebo.spaces import AnySpace, Permutation, Rows
 from mergebo.surrogate import GP
 
 Score = Callable[[Floats, Floats, float], Floats]
@@ -26,20 +26,8 @@ COMPOUND = 51
 
 def neighbours(row: Rows, space: AnySpace, moves: tuple[str, ...] = ("swap",)) -> Rows:
     """All rows that differ from `row` by one move of one order, or by one flipped choice."""
-    out = []
-    for name, where in space.slices.items():
-        match space.variables[name]:
-            case Permutation(n):
-                blocks = [row[where][move_table(n, move)] for move in moves]
-            case Binary(count):
-                blocks = [row[where] ^ np.eye(count, dtype=row.dtype)]
-            case _:
-                continue
-        for block in blocks:
-            changed = np.tile(row, (len(block), 1))
-            changed[:, where] = block
-            out.append(changed)
-    return np.concatenate(out) if out else np.empty((0, len(row)), row.dtype)
+    found = list(neighbourhoods(row, space, moves))
+    return np.concatenate(found) if found else np.empty((0, len(row)), row.dtype)
 
 
 class Landscape(Protocol):

@@ -45,11 +45,6 @@ class History:
         """The `count` best rows, best first."""
         return self.rows[np.argsort(self.values, kind="stable")[:count]]
 
-    def with_pending(self, row: Rows) -> History:
-        """The same while one more result is awaited."""
-        pending = np.concatenate([self.pending, row[None]])
-        return History(self.space, self.rows, self.values, self.failed, pending, self.initial)
-
     def fresh_row(self, rng: np.random.Generator) -> Rows:
         """A uniform random row that was not tried."""
         for _ in range(100):

@@ -53,12 +53,11 @@ def protocol(name: str, method: str) -> dict[str, Any]:
         raise unknown_choice("protocol", name, PROTOCOLS)
     if method not in METHODS:
         raise unknown_choice("method", method, METHODS)
-    known = {"budget", "initial", *inspect.signature(METHODS[method][0]).parameters}
-    settings = {key: value for key, value in PROTOCOLS[name].items() if key in known}
+    settings = dict(PROTOCOLS[name])
+    if METHODS[method][0] is not ModelBased:
+        return {key: settings[key] for key in ("budget", "initial")}
     if method != "mergebo":  # the only one whose nearest permutation can be found exactly at any n
         settings.pop("search", None)
-    if METHODS[method][0] is not ModelBased:
-        settings = {key: settings[key] for key in ("budget", "initial")}
     return settings
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mergebo.compiled.jit import jit
-from mergebo.moves import MOVES, move_table
+from mergebo.moves import MOVES, neighbourhoods
 from mergebo.permutations import Ints, Seed, generator
 from mergebo.problems.base import Problem
 from mergebo.spaces import Binary, Permutation, Rows
@@ -100,19 +99,10 @@ def polish(problem: Problem, row: Rows) -> tuple[float, Rows]:
     value = float(problem.evaluate_rows(row))
     while True:
         best, best_value = row, value
-        for name, where in problem.space.slices.items():
-            variable = problem.space.variables[name]
-            blocks: Iterable[Rows]
-            if isinstance(variable, Permutation):
-                blocks = (row[where][move_table(variable.n, move)] for move in MOVES)
-            else:
-                blocks = [row[where] ^ np.eye(variable.width, dtype=row.dtype)]
-            for block in blocks:
-                around = np.tile(row, (len(block), 1))
-                around[:, where] = block
-                values = problem.evaluate_rows(around)
-                if len(values) and values.min() < best_value:
-                    best, best_value = around[values.argmin()], float(values.min())
+        for around in neighbourhoods(row, problem.space, MOVES):
+            values = problem.evaluate_rows(around)
+            if len(values) and values.min() < best_value:
+                best, best_value = around[values.argmin()], float(values.min())
         if not best_value < value:
             return value, row
         row, value = best, best_value

@@ -8,7 +8,7 @@ which mean, variance and marginal likelihood are tested equal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -133,17 +133,15 @@ class GP:
         values: Floats,
         *,
         hyperparameters: Hyperparameters | None = None,
-        start: Any = None,
     ) -> None:
         self.similarity = similarity
         self.rows = rows
         self.y, self.centre, self.spread = standardised(np.asarray(values, np.float64))
         distances = similarity.distances(rows, rows)
-        self.hyperparameters = hyperparameters or fit(distances, self.y, start)
+        self.hyperparameters = hyperparameters or fit(distances, self.y)
         covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
-        self._cholesky = self._factorise(covariance)
         # W = L^-1: with it variances of many points are one matrix product.
-        self.whitener = solve_triangular(self._cholesky, np.eye(len(rows)), lower=True, check_finite=False)
+        self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
         weights = self.whitener.T @ self.whitener.sum(axis=1)
         self.mean = float(weights @ self.y / weights.sum())
         self.alpha = self.whitener.T @ (self.whitener @ (self.y - self.mean))
@@ -202,7 +200,7 @@ class GP:
         return GP(self.similarity, np.concatenate([self.rows, rows]), values, hyperparameters=self.hyperparameters)
 
     def to_botorch(self) -> SingleTaskGP:
-        """The same model as BoTorch's, with these hyperparameters; it maximises nothing by itself and predicts `values`."""
+        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values."""
         import torch
         from botorch.models import SingleTaskGP
         from gpytorch.constraints import GreaterThan

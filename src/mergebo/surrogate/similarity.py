@@ -26,13 +26,8 @@ Floats = NDArray[np.float64]
 class Similarity(ABC):
     """A factor `exp(-d / (2 l^2))` of a kernel, with its own lengthscale l; d is between 0 and 1.
 
-    A similarity with several lengthscales has several distances, `count`, in front: `(count, A, B)` instead of `(A, B)`.
+    A similarity with several lengthscales has as many distances, in front: `(count, A, B)` instead of `(A, B)`.
     """
-
-    @property
-    def count(self) -> int:
-        """How many distances, and lengthscales, there are."""
-        return 1
 
     @abstractmethod
     def distance(self, a: Rows, b: Rows) -> Floats:
@@ -130,10 +125,6 @@ class SameSlots(Similarity):
 
     n: int
 
-    @property
-    def count(self) -> int:
-        return self.n
-
     def distance(self, a: Rows, b: Rows) -> Floats:
         return np.asarray((a.T[:, :, None] != b.T[:, None, :]) / self.n)
 
@@ -175,11 +166,6 @@ class Product:
         slices = self.space.slices
         parts = [factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items()]
         return np.concatenate([part.reshape(-1, len(a), len(b)) for part in parts])
-
-    @property
-    def count(self) -> int:
-        """Number of distances, and of lengthscales."""
-        return sum(factor.count for factor in self.factors.values())
 
     def scan(self, row: Rows, rows: Rows, variable: str, move: str) -> Floats:
         """The factors' distances of all neighbours by one kind of move of one variable: `(count, moves, rows)`."""
