@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
 LAYERS = [
-    ["errors"],
-    ["compiled"],
+    ["errors", "stopwatch"],
+    ["compiled", "calls"],
     ["permutations"],
     ["spaces", "sorting", "moves"],
     ["problems", "kernels"],
@@ -25,6 +25,8 @@ LAYERS = [
     ["acquisition"],
     ["optimizers"],
     ["testing"],
+    ["experiments"],
+    ["cli"],
 ]
 """Each layer may import from the ones before it (and from itself)."""
 

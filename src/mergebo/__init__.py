@@ -9,7 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mergebo import acquisition, errors, kernels, optimizers, permutations, problems, sorting, surrogate, testing
+    from mergebo import (
+        acquisition,
+        errors,
+        experiments,
+        kernels,
+        optimizers,
+        permutations,
+        problems,
+        sorting,
+        surrogate,
+        testing,
+    )
     from mergebo.optimizers import Optimizer, Result, Trial, minimize
     from mergebo.spaces import Binary, Permutation, PermutationSpace, Real, Space
 
@@ -18,6 +29,7 @@ __version__ = "0.1.0.dev0"
 _PARTS = (
     "acquisition",
     "errors",
+    "experiments",
     "kernels",
     "optimizers",
     "permutations",
@@ -43,6 +55,7 @@ __all__ = [
     "__version__",
     "acquisition",
     "errors",
+    "experiments",
     "kernels",
     "minimize",
     "optimizers",

@@ -17,6 +17,7 @@ __all__ = [
     "MergeboError",
     "NotAPermutationError",
     "NotNumbersError",
+    "RecordFileError",
     "SearchLimitError",
     "ShapeError",
     "SlotError",
@@ -68,6 +69,10 @@ class UnsupportedError(MergeboError, NotImplementedError):
 
 class InstanceFileError(MergeboError, ValueError):
     """A problem file that cannot be read; the message gives the file, the line and what is wrong there."""
+
+
+class RecordFileError(MergeboError, ValueError):
+    """A file of results with a line that cannot be read; the message gives the file and the line."""
 
 
 class SearchLimitError(MergeboError, RuntimeError):

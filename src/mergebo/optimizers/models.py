@@ -16,6 +16,7 @@ from mergebo.errors import ArgumentError, UnsupportedError, unknown_choice
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.stopwatch import phase
 from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, SameSlots, Similarity
 
 Search: TypeAlias = Literal["scan", "relaxation"]
@@ -70,7 +71,8 @@ class ModelBased:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        model = GP(self.similarity(history.space), history.rows, history.values)
+        with phase("fit"):
+            model = GP(self.similarity(history.space), history.rows, history.values)
         if len(history.pending):
             # What is awaited is taken to come out as the model expects: it is not proposed again, nor anything close to it.
             model = model.with_points(history.pending)

@@ -12,6 +12,7 @@ from mergebo.errors import UnsupportedError
 from mergebo.optimizers.history import History
 from mergebo.permutations import invert
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.stopwatch import phase
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -114,7 +115,8 @@ class Turbo:
         model = SingleTaskGP(x, targets, covar_module=kernel, likelihood=likelihood, outcome_transform=None)
         with torch.random.fork_rng(devices=[]):  # torch draws from a global generator: leave it as it was
             torch.manual_seed(int(rng.integers(2**31)))
-            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            with phase("fit"):
+                fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
             weights = kernel.base_kernel.lengthscale.detach().numpy().reshape(-1)
             weights = weights / np.exp(np.log(weights).mean())
             centre = cube[y.argmax()]

@@ -5,7 +5,6 @@ tsp:a280    tsp:random(n=30,seed=3)    qap:chr15a~7
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mergebo.calls import read_call, write_call
 from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.permutations import Ints
 from mergebo.problems import assignment, layout, ordering, routes, scheduling, thief
@@ -47,9 +47,7 @@ def get(name: str, **parameters: Any) -> Problem:
             what = f"takes {', '.join(known)}" if known else "takes no parameters"
             raise ArgumentError(f"{family}:{instance} {what}, got {key}={chosen[key]!r}")
     settings = {**known, **chosen}
-    full = f"{family}:{instance}"
-    if settings:
-        full += f"({','.join(f'{key}={value!r}' for key, value in settings.items())})"
+    full = f"{family}:{write_call(instance, settings)}"
     problem = build(full, **settings)
     if problem.optimum is None and full in _stored():
         record = _stored()[full]
@@ -65,27 +63,18 @@ def available(family: str | None = None) -> list[str]:
     for each, instances in FAMILIES.items():
         if family in (None, each):
             for instance, build in instances.items():
-                known = _parameters(build)
-                listed = f"({','.join(f'{key}={value!r}' for key, value in known.items())})" if known else ""
-                names.append(f"{each}:{instance}{listed}")
+                names.append(f"{each}:{write_call(instance, _parameters(build))}")
     return names
 
 
 def _parse(name: str) -> tuple[str, str, dict[str, Any], int | None]:
-    match = re.fullmatch(r"([\w-]+):([\w-]+)(?:\((.*)\))?(?:~(\d+))?", name)
+    match = re.fullmatch(r"([\w-]+):([\w-]+(?:\(.*\))?)(?:~(\d+))?", name)
     if not match:
         raise ArgumentError(
             f"a problem's name is family:instance, such as 'qap:chr15a' or 'tsp:random(n=30,seed=3)', got {name!r}"
         )
-    family, instance, written, relabelling = match.groups()
-    try:
-        call = ast.parse(f"f({written or ''})", mode="eval").body
-        settings = {word.arg: ast.literal_eval(word.value) for word in call.keywords}  # type: ignore[attr-defined]
-        if call.args:  # type: ignore[attr-defined]
-            raise ValueError("each needs its name")
-    except (SyntaxError, ValueError) as error:
-        raise ArgumentError(f"the parameters in {name!r} should read like n=30,seed=3: {error}") from error
-    return family, instance, settings, None if relabelling is None else int(relabelling)
+    family, call, relabelling = match.groups()
+    return family, *read_call(call), None if relabelling is None else int(relabelling)
 
 
 def _parameters(build: Builder) -> dict[str, Any]:

@@ -1,0 +1,181 @@
+"""One job: a method on a problem with a seed, and the record that is kept of it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from mergebo.calls import read_call
+from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
+from mergebo.experiments.solvers import SOLVERS, Spent
+from mergebo.optimizers import Optimizer
+from mergebo.optimizers.methods import METHODS, make_method, protocol
+from mergebo.problems import Problem, get
+from mergebo.spaces import Rows
+from mergebo.stopwatch import collect
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be run. Everything that can change the result is here, and nothing else."""
+
+    problem: str
+    """As `problems.get` takes it."""
+    method: str
+    """One of `mergebo methods` or of the solvers, with settings if need be: `mergebo(search='scan')`."""
+    seed: int
+    budget: int
+    initial: int
+    protocol: str = ""
+    """Settings of this name, such as `paper-low`, unless the method has its own."""
+    relabelled: bool = False
+    """Whether items are renamed at random first, anew for every seed."""
+
+    @property
+    def key(self) -> str:
+        """The job as text: equal for equal jobs."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    def make_problem(self) -> Problem:
+        """The problem, renamed if so wanted; the same for all methods with this seed."""
+        problem = get(self.problem)
+        return problem.relabelled(self.seed) if self.relabelled else problem
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The method's settings."""
+        name, own = read_call(self.method)
+        if name in SOLVERS or not self.protocol:
+            return own
+        shared = protocol(self.protocol, name)
+        return {key: value for key, value in shared.items() if key not in ("budget", "initial")} | own
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came of a job: the values in the order of evaluation, or the error that ended it."""
+
+    job: Job
+    values: tuple[float, ...] = ()
+    best: tuple[float, ...] = ()
+    """The row of the best value."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """`ask` and, within it, `fit`: means over the evaluations after the initial ones; `total`: of the whole job."""
+    made_with: dict[str, str] = field(default_factory=dict)
+    error: str = ""
+
+    def to_line(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_line(cls, line: str) -> Record:
+        """The record that `to_line` wrote."""
+        data = json.loads(line)
+        data["job"] = Job(**data["job"])
+        return cls(**data | {"values": tuple(data["values"]), "best": tuple(data["best"])})
+
+
+def check_method(method: str) -> None:
+    """Complain about a method that is not known, before anything is run."""
+    name, settings = read_call(method)
+    if name not in METHODS and name not in SOLVERS:
+        raise unknown_choice("method", name, [*METHODS, *SOLVERS])
+    if name in SOLVERS and settings:
+        raise ArgumentError(f"{name} has no settings, got {method!r}")
+    if name in METHODS:
+        make_method(name, **settings)
+
+
+def run(job: Job) -> Record:
+    """Do the job."""
+    start = time.perf_counter()
+    problem = job.make_problem()
+    name, _ = read_call(job.method)
+    # The initial design is a random optimiser's: the same points for every method with the same seed.
+    first = Optimizer(problem.space, "random", seed=job.seed, initial=job.initial).ask(job.initial)
+    design = np.array([problem.space.encode(trial.point) for trial in first])
+    evaluations = _Evaluations(problem, job.budget)
+    with one_thread(), collect() as phases:
+        try:
+            if name in SOLVERS:
+                SOLVERS[name](problem.space, evaluations, design, job.seed)
+            else:
+                optimizer = Optimizer(problem.space, name, seed=job.seed, initial=job.initial, **job.settings)
+                while True:
+                    trial = optimizer.ask()
+                    optimizer.tell(trial, evaluations(problem.space.encode(trial.point)))
+        except (Spent, ExhaustedError):
+            pass
+    asked = max(1, len(evaluations.values) - job.initial)
+    seconds = {"ask": evaluations.between / asked, "fit": phases.get("fit", 0.0) / asked}
+    return Record(
+        job,
+        tuple(evaluations.values),
+        tuple(evaluations.best.tolist()),
+        seconds | {"total": time.perf_counter() - start},
+        made_with(),
+    )
+
+
+class _Evaluations:
+    """The objective as a solver sees it: it keeps the values, and ends the run when the budget is spent."""
+
+    def __init__(self, problem: Problem, budget: int) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.values: list[float] = []
+        self.best: Rows = np.empty(0)
+        self.between = 0.0
+        """Seconds between evaluations."""
+        self._since = time.perf_counter()
+
+    def __call__(self, row: Rows) -> float:
+        if len(self.values) == self.budget:
+            raise Spent
+        self.between += time.perf_counter() - self._since
+        value = float(self.problem.evaluate_rows(row))
+        if not self.values or value < min(self.values):
+            self.best = row.copy()
+        self.values.append(value)
+        self._since = time.perf_counter()
+        return value
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Numerical libraries use one thread within: jobs run side by side, and results do not depend on their number."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@lru_cache(maxsize=1)
+def made_with() -> dict[str, str]:
+    """Versions of what has a part in a result."""
+    packages = ("mergebo", "numpy", "scipy", "numba", "torch", "gpytorch", "botorch")
+    return {"python": platform.python_version(), **{each: _version(each) for each in packages}}
+
+
+def _version(package: str) -> str:
+    if package == "mergebo":
+        import mergebo
+
+        return mergebo.__version__
+    return version(package)

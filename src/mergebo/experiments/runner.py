@@ -1,0 +1,153 @@
+"""Run jobs side by side, here or on a cluster, and keep every record as soon as it is there."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mergebo.experiments.jobs import Job, Record, run
+from mergebo.experiments.store import Store
+
+CRASHES = 2
+"""A job that was in flight when so many worker processes died is taken to be what kills them."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the jobs that were wanted."""
+
+    done: int
+    """Ran now."""
+    before: int
+    """Were done already."""
+    elsewhere: tuple[Job, ...]
+    """Another runner is at work on them."""
+    failed: tuple[Record, ...]
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    folder: str | Path,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    progress: bool = False,
+) -> Outcome:
+    """Run the jobs that have no record in the folder yet.
+
+    Jobs that fail are recorded with their traceback, and tried again by the next run. `workers` are processes of this
+    machine; `cluster` is the address of a Dask scheduler, whose workers are used instead.
+    """
+    store = Store(folder)
+    open_jobs = [job for job in jobs if not store.is_done(job)]
+    finished: list[Record] = []
+    crashes: dict[Job, int] = {}
+    with _bar(progress, len(open_jobs), len(jobs)) as advance:
+        waiting = open_jobs
+        while waiting:
+            taken: list[Job] = []
+            try:
+                for record in _results(_claimed(waiting, store, taken), workers, cluster):
+                    store.add(record)
+                    finished.append(record)
+                    advance(record)
+                break
+            except _worker_died():
+                in_flight = [job for job in taken if job not in {record.job for record in finished}]
+                for job in in_flight:
+                    store.release(job)
+                    crashes[job] = crashes.get(job, 0) + 1
+                    if crashes[job] == CRASHES:
+                        record = Record(job, error="the worker process was killed, perhaps for want of memory")
+                        store.add(record)
+                        finished.append(record)
+                        advance(record)
+                ended = {record.job for record in finished}
+                waiting = [job for job in waiting if job not in ended]
+    ended = {record.job for record in finished}
+    elsewhere = tuple(job for job in open_jobs if job not in ended and not store.is_done(job))
+    store.close()
+    failed = tuple(record for record in finished if record.error)
+    return Outcome(len(finished) - len(failed), len(jobs) - len(open_jobs), elsewhere, failed)
+
+
+def attempt(job: Job) -> Record:
+    """Do a job; whatever goes wrong is in the record."""
+    try:
+        return run(job)
+    except Exception:
+        return Record(job, error=traceback.format_exc())
+
+
+def _claimed(jobs: Iterable[Job], store: Store, taken: list[Job]) -> Iterator[Job]:
+    """The jobs that can be had, each claimed just before it is sent off."""
+    for job in jobs:
+        if store.claim(job):
+            taken.append(job)
+            yield job
+
+
+def _results(jobs: Iterable[Job], workers: int, cluster: str | None) -> Iterator[Record]:
+    """Records in the order in which they are finished. Few jobs are sent ahead, so that other runners find some to do."""
+    from joblib import Parallel, delayed, parallel_config
+
+    with ExitStack() as stack:
+        if cluster is not None:
+            from distributed import Client
+
+            stack.enter_context(Client(cluster))  # type: ignore[no-untyped-call]
+            stack.enter_context(parallel_config(backend="dask"))
+            settings: dict[str, Any] = {"n_jobs": -1}
+        else:
+            stack.enter_context(parallel_config(backend="loky", inner_max_num_threads=1))
+            settings = {"n_jobs": workers}
+        parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1, **settings)
+        yield from parallel(delayed(attempt)(job) for job in jobs)
+
+
+def _worker_died() -> type[BaseException]:
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    died: type[BaseException] = TerminatedWorkerError
+    return died
+
+
+def _bar(shown: bool, count: int, total: int) -> AbstractContextManager[Any]:
+    """A progress bar with the time left, or nothing."""
+    if not shown or not count:
+        return nullcontext(lambda record: None)
+    return _Bar(count, total)
+
+
+class _Bar:
+    def __init__(self, count: int, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+        )
+        self.progress = Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600)
+        self.task = self.progress.add_task("", total=total, completed=total - count)
+        self.failures = 0
+
+    def __enter__(self) -> Any:
+        self.progress.start()
+        return self.advance
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.stop()
+
+    def advance(self, record: Record) -> None:
+        self.failures += bool(record.error)
+        said = f"{record.job.method} on {record.job.problem}, seed {record.job.seed}"
+        self.progress.update(self.task, advance=1, description=said + (f"; {self.failures} failed" if self.failures else ""))

@@ -1,0 +1,125 @@
+"""What runs beside our methods: the tools that people use today for orders, and a control without any model.
+
+A solver gets the space, the objective (of rows), the rows to start with and a seed, and goes on until the objective says
+that the budget is spent. The tools need the extra `mergebo[bench]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mergebo.errors import UnsupportedError
+from mergebo.permutations import lehmer_decode, lehmer_encode
+from mergebo.sorting import MergeMap
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
+
+Objective: TypeAlias = Callable[[Rows], float]
+
+
+class Spent(Exception):  # noqa: N818 - not an error
+    """The budget is spent."""
+
+
+def random_bits(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:
+    """No model at all: the orders nearest to uniform random merge features, and uniform random choices."""
+    rng = np.random.default_rng([seed, 1])
+    for row in design:
+        objective(row)
+    while True:
+        parts = []
+        for variable in space.variables.values():
+            match variable:
+                case Permutation(n):
+                    parts.append(MergeMap(n).project(rng.random(MergeMap(n).length)))
+                case Binary(count):
+                    parts.append(rng.integers(0, 2, count))
+                case _:
+                    raise UnsupportedError(f"random bits decode to orders and choices, not to {variable}")
+        objective(np.concatenate(parts))
+
+
+def optuna_tpe(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:
+    """Optuna's default sampler on Lehmer codes."""
+    import optuna
+
+    _optuna(optuna.samplers.TPESampler(seed=seed), space, objective, design)
+
+
+def optuna_gp(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:
+    """Optuna's Gaussian process sampler on Lehmer codes."""
+    import optuna
+
+    _optuna(optuna.samplers.GPSampler(seed=seed), space, objective, design)
+
+
+def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -> None:
+    """The recipe in Optuna's FAQ: digit k of an order's Lehmer code is an integer from 0 to n-1-k."""
+    import optuna
+
+    def suggest(trial: optuna.Trial) -> float:
+        parts = []
+        for name, variable in space.variables.items():
+            match variable:
+                case Permutation(n):
+                    digits = [trial.suggest_int(f"{name}{k}", 0, n - 1 - k) for k in range(n)]
+                    parts.append(lehmer_decode(digits))
+                case Binary(count):
+                    parts.append(np.array([trial.suggest_int(f"{name}{k}", 0, 1) for k in range(count)]))
+                case _:
+                    raise UnsupportedError(f"this recipe is for orders and choices, not for {variable}")
+        return objective(np.concatenate(parts))
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(sampler=sampler)
+    optuna.logging.set_verbosity(before)
+    for row in design:
+        fixed: dict[str, int] = {}
+        for name, where in space.slices.items():
+            order = isinstance(space.variables[name], Permutation)
+            numbers = lehmer_encode(row[where]) if order else row[where]
+            fixed |= {f"{name}{k}": int(number) for k, number in enumerate(numbers)}
+        study.enqueue_trial(fixed)
+    while True:
+        trial = study.ask()
+        study.tell(trial, suggest(trial))
+
+
+def pymoo_ga(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:
+    """The genetic algorithm of pymoo for permutations, with the initial design as its first population."""
+    from pymoo.algorithms.soo.nonconvex.ga import GA
+    from pymoo.core.problem import ElementwiseProblem
+    from pymoo.operators.crossover.ox import OrderCrossover
+    from pymoo.operators.mutation.inversion import InversionMutation
+    from pymoo.optimize import minimize
+
+    if not isinstance(space, PermutationSpace):
+        raise UnsupportedError(f"pymoo's permutation operators need orders alone, not {space}")
+
+    class Orders(ElementwiseProblem):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(n_var=space.width, n_obj=1, xl=0, xu=space.width - 1, vtype=int)
+
+        def _evaluate(self, x: Any, out: dict[str, Any], *args: object, **kwargs: object) -> None:
+            out["F"] = objective(np.asarray(x, np.int64))
+
+    genetic = GA(
+        pop_size=len(design),
+        sampling=design,
+        crossover=OrderCrossover(),
+        mutation=InversionMutation(),
+        eliminate_duplicates=True,
+    )
+    minimize(Orders(), genetic, termination=("n_gen", 10**9), seed=seed)
+
+
+SOLVERS: dict[str, Callable[[AnySpace, Objective, Rows, int], None]] = {
+    "optuna-tpe": optuna_tpe,
+    "optuna-gp": optuna_gp,
+    "pymoo-ga": pymoo_ga,
+    "random-bits": random_bits,
+}
+"""Solvers by name."""

@@ -1,0 +1,133 @@
+"""Which problems, methods, budgets and seeds make an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from mergebo.errors import unknown_choice
+from mergebo.experiments.jobs import Job
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem with its budget."""
+
+    group: str
+    """The class of problems that it is an instance of."""
+    problem: str
+    initial: int
+    budget: int
+    relabelled: bool = False
+    checkpoints: tuple[int, ...] = ()
+    """Smaller budgets that are reported too: methods do not know their budget, so a run contains the shorter ones."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cases, with the methods and the number of seeds that belong to them."""
+
+    about: str
+    cases: tuple[Case, ...]
+    methods: tuple[str, ...]
+    seeds: int
+    protocol: str = ""
+
+    def relabelled(self) -> Suite:
+        """The same with items renamed at random."""
+        return replace(self, cases=tuple(replace(case, relabelled=True) for case in self.cases))
+
+    def jobs(self, methods: Iterable[str] | None = None, seeds: Iterable[int] | None = None) -> list[Job]:
+        """All jobs. Seed by seed, so that what an interrupted run leaves can be compared."""
+        return [
+            Job(case.problem, method, seed, case.budget, case.initial, self.protocol, case.relabelled)
+            for seed in (range(self.seeds) if seeds is None else seeds)
+            for case in self.cases
+            for method in (self.methods if methods is None else methods)
+        ]
+
+
+PAPER = ("mergebo", "bops-h", "bops-random", "spearman", "turbo", "random", "local-search")
+"""The methods that the paper compares, and a hill climber."""
+
+
+def _fresh(group: str, problem: str, *, large: bool = False, instances: int = 3) -> tuple[Case, ...]:
+    """Generated instances of one class. Their seeds are used nowhere else."""
+    initial, budget, checkpoints = (20, 220, (70,)) if large else (20, 100, (50,))
+    return tuple(
+        Case(group, problem.format(seed=900 + k), initial, budget, relabelled=True, checkpoints=checkpoints)
+        for k in range(instances)
+    )
+
+
+SUITES = {
+    "paper-low": Suite(
+        "The paper's low-dimensional problems: 20 + 180 evaluations, 20 seeds.",
+        (
+            Case("TSP n=15", "tsp:pcb15-0", 20, 200),
+            Case("QAP n=15", "qap:chr15a", 20, 200),
+            Case("Floor planning n=30", "floorplan:fp-1", 20, 200),
+            Case("Cell placement n=30", "cells:cp-1", 20, 200),
+        ),
+        PAPER,
+        seeds=20,
+        protocol="paper-low",
+    ),
+    "paper-high": Suite(
+        "The paper's travelling thief problems: 280 cities, 279 or 837 items; 5 + 50 evaluations, 50 seeds.",
+        (
+            Case("TTP1 m=279", "ttp:a280-n279-uncorr", 5, 55),
+            Case("TTP2 m=837", "ttp:a280-n837-bounded", 5, 55),
+            Case("TTP3 m=837", "ttp:a280-n837-uncorr", 5, 55),
+        ),
+        PAPER,
+        seeds=50,
+        protocol="paper-high",
+    ),
+    "honest": Suite(
+        "Generated instances of 13 classes, items renamed; 20 + 80 evaluations, and 20 + 50 and 20 + 200 for n >= 100.",
+        (
+            *_fresh("TSP 15", "tsp:random(n=15,seed={seed})"),
+            *_fresh("TSP 30", "tsp:random(n=30,seed={seed})"),
+            *_fresh("QAP 15", "qap:nug-like(n=15,seed={seed})"),
+            *_fresh("QAP 30", "qap:nug-like(n=30,seed={seed})"),
+            *_fresh("Flow shop 20", "flowshop:random(n=20,machines=5,seed={seed})"),
+            *_fresh("Flow shop 50", "flowshop:random(n=50,machines=10,seed={seed})"),
+            *_fresh("Linear ordering 30", "lop:planted(n=30,seed={seed})"),
+            *_fresh("Cell placement 30", "cells:random(n=30,seed={seed})"),
+            *_fresh("Floor planning 30", "floorplan:random(n=30,seed={seed})"),
+            *_fresh("TSP 100", "tsp:random(n=100,seed={seed})", large=True),
+            *_fresh("TSP 280", "tsp:random(n=280,seed={seed})", large=True),
+            *_fresh("Flow shop 100", "flowshop:random(n=100,machines=10,seed={seed})", large=True),
+            *_fresh("Linear ordering 100", "lop:planted(n=100,seed={seed})", large=True),
+        ),
+        ("mergebo", "bops-h", "spearman", "combo", "turbo", "random", "local-search", "genetic"),
+        seeds=5,
+    ),
+    "audit": Suite(
+        "How much of a gain on a280 comes from the numbering of its cities; 5 + 50 evaluations.",
+        (
+            Case("a280, cities as numbered", "tsp:a280-ceil", 5, 55),
+            Case("a280, cities renumbered", "tsp:a280-ceil", 5, 55, relabelled=True),
+        ),
+        ("random", "mergebo(search='relaxation')", "random-bits"),
+        seeds=20,
+    ),
+    "smoke": Suite(
+        "Seconds: that everything runs.",
+        (
+            Case("TSP 8", "tsp:random(n=8,seed=900)", 5, 12, relabelled=True, checkpoints=(8,)),
+            Case("Linear ordering 8", "lop:planted(n=8,seed=900)", 5, 12, relabelled=True, checkpoints=(8,)),
+        ),
+        ("mergebo", "bops-h", "random", "local-search"),
+        seeds=3,
+    ),
+}
+"""Experiments by name."""
+
+
+def get_suite(name: str, *, relabelled: bool = False) -> Suite:
+    """The suite with this name."""
+    if name not in SUITES:
+        raise unknown_choice("suite", name, SUITES)
+    return SUITES[name].relabelled() if relabelled else SUITES[name]
