@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mergebo.errors import UnsupportedError
-from mergebo.permutations import lehmer_decode, lehmer_encode
-from mergebo.sorting import MergeMap
+from mergebo.permutations import Ints, lehmer_decode, lehmer_encode
 from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 
 Objective: TypeAlias = Callable[[Rows], float]
@@ -24,7 +23,7 @@ class Spent(Exception):  # noqa: N818 - not an error
 
 
 def random_bits(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:
-    """No model at all: the orders nearest to uniform random merge features, and uniform random choices."""
+    """No model at all: orders decoded from coin flips, and uniform random choices."""
     rng = np.random.default_rng([seed, 1])
     for row in design:
         objective(row)
@@ -33,12 +32,33 @@ def random_bits(space: AnySpace, objective: Objective, design: Rows, seed: int) 
         for variable in space.variables.values():
             match variable:
                 case Permutation(n):
-                    parts.append(MergeMap(n).project(rng.random(MergeMap(n).length)))
+                    parts.append(decode_coins(n, rng))
                 case Binary(count):
                     parts.append(rng.integers(0, 2, count))
                 case _:
                     raise UnsupportedError(f"random bits decode to orders and choices, not to {variable}")
         objective(np.concatenate(parts))
+
+
+def decode_coins(n: int, rng: np.random.Generator) -> Ints:
+    """The order that merge sort believes it has sorted if a coin answers its comparisons.
+
+    That is how random merge bits decode when bits that no order has are read as far as they make sense. It is a riffle of
+    riffles, not a uniform order: the end of every merge is a run of one half.
+    """
+
+    def sort(slots: list[int]) -> list[int]:
+        if len(slots) == 1:
+            return slots
+        left, right = sort(slots[: len(slots) // 2]), sort(slots[len(slots) // 2 :])
+        taken: list[int] = []
+        while left and right:
+            taken.append((right if rng.integers(2) else left).pop(0))
+        return taken + left + right
+
+    order = np.empty(n, np.int64)
+    order[sort(list(range(n)))] = np.arange(n)
+    return order
 
 
 def optuna_tpe(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:

@@ -1,0 +1,101 @@
+"""`mergebo bench`: experiments and their reports."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mergebo.calls import split_calls
+from mergebo.errors import ArgumentError
+
+bench = typer.Typer(help="Run experiments and report on them.", no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@bench.command("run")
+def run(
+    suite: Annotated[str, typer.Option(help="Which problems and budgets; `mergebo bench suites` lists them.")],
+    out: Annotated[Path, typer.Option(help="Folder of the records; what it has already is not run again.")],
+    methods: Annotated[str, typer.Option(help="Such as `mergebo,bops-h(acquisition='ucb')`; the suite's by default.")] = "",
+    seeds: Annotated[str, typer.Option(help="Such as `0-19` or `3,5,7`; as many as the suite has by default.")] = "",
+    only: Annotated[str, typer.Option(help="Only problems whose name matches this regular expression.")] = "",
+    relabelled: Annotated[bool, typer.Option(help="Rename the items at random, anew for every seed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    cluster: Annotated[str, typer.Option(help="Address of a Dask scheduler, whose workers do the jobs instead.")] = "",
+    quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
+) -> None:
+    """Run a suite. It can be stopped at any time; the same command goes on where it was.
+
+    Several runners may work in one folder. Exit status 1 if a job failed: its traceback is shown, and the next run
+    tries it again.
+
+    Example: `mergebo bench run --suite paper-low --methods mergebo,bops-h --seeds 0-9 --out runs/low --jobs 4`
+    """
+    from mergebo.experiments import get_suite, run_jobs
+    from mergebo.experiments.jobs import check_method
+
+    chosen = get_suite(suite, relabelled=relabelled)
+    names = split_calls(methods) or list(chosen.methods)
+    for name in names:
+        check_method(name)
+    wanted = chosen.jobs(names, read_seeds(seeds) if seeds else None)
+    if only:
+        every = sorted({job.problem for job in wanted})
+        wanted = [job for job in wanted if re.search(only, job.problem)]
+        if not wanted:
+            raise ArgumentError(f"no problem of {suite} matches {only!r}; it has {', '.join(every)}")
+    try:
+        outcome = run_jobs(wanted, out, workers=jobs, cluster=cluster or None, progress=not quiet)
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted. Finished jobs are in {out}; the same command goes on from there.", err=True)
+        raise typer.Exit(130) from None
+    said = f"{outcome.done} jobs done, {outcome.before} were there already"
+    if outcome.elsewhere:
+        said += f", {len(outcome.elsewhere)} are with another runner"
+    typer.echo(f"{said}. Report: mergebo bench report {out}")
+    for record in outcome.failed:
+        typer.echo(f"\nFailed: {record.job.key}\n{record.error}", err=True)
+    if outcome.failed:
+        typer.echo(f"{len(outcome.failed)} jobs failed; run the same command to try them again.", err=True)
+        raise typer.Exit(1)
+
+
+@bench.command("report")
+def report(folder: Annotated[Path, typer.Argument(help="A folder that `mergebo bench run` wrote.")]) -> None:
+    """Tables and figures of a run: `report.html` (one page, all in it), `report.md`, `tables.tex`, `metrics.json`.
+
+    Example: `mergebo bench report runs/low`
+    """
+    from mergebo.experiments.report import report
+
+    typer.echo(f"Written: {report(folder)}")
+
+
+@bench.command("suites")
+def suites() -> None:
+    """List the suites: what they are, their problems, methods and seeds.
+
+    Example: `mergebo bench suites`
+    """
+    from mergebo.experiments import SUITES
+
+    for name, suite in SUITES.items():
+        count = len(suite.jobs())
+        typer.echo(f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds 0-{suite.seeds - 1}; {count} jobs")
+        for case in suite.cases:
+            renamed = ", relabelled" if case.relabelled else ""
+            typer.echo(f"    {case.group}: {case.problem}, {case.initial} + {case.budget - case.initial}{renamed}")
+
+
+def read_seeds(text: str) -> list[int]:
+    """`0-3,7` as 0, 1, 2, 3, 7."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+        if not match or (match[2] and int(match[2]) < int(match[1])):
+            raise ArgumentError(f"seeds read like 0-19 or 3,5,7, got {text!r}")
+        seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return list(dict.fromkeys(seeds))
+
