@@ -1,0 +1,223 @@
+"""Figures of a report. A method has the same colour and the same line in all of them; the colours suit the colour-blind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from mergebo.calls import read_call
+from mergebo.experiments.metrics import Floats, simple_regret
+from mergebo.experiments.results import Runs, method_order
+from mergebo.experiments.statistics import Estimate
+from mergebo.experiments.tables import quoted_figure
+
+HUES = {
+    "mergebo": "#0072B2",
+    "bops-h": "#D55E00",
+    "bops-random": "#CC79A7",
+    "spearman": "#009E73",
+    "combo": "#56B4E9",
+    "turbo": "#E69F00",
+    "random": "#8C8C8C",
+    "random-bits": "#8C8C8C",
+    "local-search": "#000000",
+    "genetic": "#882255",
+    "pymoo-ga": "#882255",
+    "optuna-tpe": "#999933",
+    "optuna-gp": "#999933",
+}
+"""The colour of a method, whatever its settings; after Okabe and Ito, and Tol. Others are grey."""
+
+LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
+MARKERS = ("o", "s", "D", "^", "v")
+"""Lines and markers tell apart those that share a colour."""
+
+LOOK: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "grid.color": "#E4E4E4",
+    "legend.frameon": False,
+    "svg.hashsalt": "mergebo",
+    "figure.dpi": 150,
+}
+"""Settings under which figures are drawn and saved; the same ones give the same file."""
+
+
+def styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour, line and marker of each method."""
+    drawn: dict[str, dict[str, Any]] = {}
+    used: dict[str, int] = {}
+    for method in sorted(methods, key=method_order):
+        name, _ = read_call(method)
+        colour = HUES.get(name, HUES["random"])
+        k = used[colour] = used.get(colour, -1) + 1
+        drawn[method] = {"color": colour, "linestyle": LINES[k % len(LINES)], "marker": MARKERS[k % len(MARKERS)]}
+    return drawn
+
+
+def convergence(group: str, runs: Sequence[Runs], look: Mapping[str, dict[str, Any]]) -> tuple[Figure, str]:
+    """What is left to gain after each evaluation, mean and one standard deviation over runs; with its caption.
+
+    The regret on a logarithmic axis; of several instances, the regret in units of what random search leaves with the
+    full budget; without a reference, the best value on a plain axis.
+    """
+    methods = [method for method in look if any(method in each.records for each in runs)]
+    label, said = _measure(runs)
+    curves = {
+        method: np.concatenate([_curve(each, method, label) for each in runs if method in each.records])
+        for method in methods
+    }
+    means = {method: curve.mean(axis=0) for method, curve in curves.items()}
+    deviations = {method: curve.std(axis=0, ddof=min(1, len(curve) - 1)) for method, curve in curves.items()}
+    initial, budget = runs[0].case.initial, runs[0].case.budget
+    logarithmic = label != "best value"
+    with rc_context(LOOK):
+        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        floor = _logarithmic(axes, list(means.values()), list(deviations.values())) if logarithmic else -np.inf
+        evaluations = np.arange(1, budget + 1)
+        for method in methods:
+            style = {key: look[method][key] for key in ("color", "linestyle")}
+            mean, deviation = means[method], deviations[method]
+            low, middle, high = (np.maximum(each, floor) for each in (mean - deviation, mean, mean + deviation))
+            axes.fill_between(evaluations, low, high, color=style["color"], alpha=0.1, linewidth=0)
+            axes.plot(evaluations, middle, label=method, linewidth=1.8, **style)
+        axes.axvline(initial + 0.5, color="#8C8C8C", linewidth=0.8, linestyle=(0, (2, 2)))
+        axes.set(title=group, xlabel="evaluations", ylabel=label, xlim=(1, budget))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.grid(True, which="major")
+        _legend_below(figure, axes)
+    seeds = sorted({len(each.records[method]) for each in runs for method in each.records})
+    runs_each = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    of = f"{len(runs)} instances with {runs_each} seeds each" if len(runs) > 1 else f"{runs_each} seeds"
+    bottom = (
+        " A curve that runs along the bottom has reached the reference."
+        if min(each.min() for each in means.values()) <= floor
+        else ""
+    )
+    return figure, (
+        f"{group}: {said} after each evaluation. Mean and one standard deviation over {of}; left of the dotted line is the "
+        f"initial design.{bottom}"
+    )
+
+
+def _logarithmic(axes: Axes, means: Sequence[Floats], deviations: Sequence[Floats]) -> float:
+    """Make the axis of regrets logarithmic, from what is returned: below every mean but those that are zero."""
+    positive = np.concatenate([mean[mean > 0] for mean in means])
+    least, most = (float(positive.min()), float(positive.max())) if len(positive) else (1.0, 1.0)
+    floor, top = least / 2, 2 * most
+    if all((mean > 0).all() for mean in means):
+        floor = max(floor, min(float((mean - sd).min()) for mean, sd in zip(means, deviations, strict=True)))
+    top = min(top, max(float((mean + sd).max()) for mean, sd in zip(means, deviations, strict=True)))
+    floor, top = 0.95 * floor, 1.05 * max(top, most)
+    axes.set_yscale("log")
+    axes.set_ylim(floor, top)
+    marks = (1, 1.5, 2, 3, 4, 6, 8) if top < 8 * floor else (1, 2, 5) if top < 1e3 * floor else (1,)
+    axes.yaxis.set_major_locator(LogLocator(subs=marks))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: quoted_figure(value)))
+    return floor
+
+
+def _measure(runs: Sequence[Runs]) -> tuple[str, str]:
+    """What a figure of convergence shows: the label of its axis, and its words in the caption."""
+    if any(each.reference is None for each in runs):
+        return "best value", "best value"
+    if len(runs) == 1:
+        return "regret", "simple regret"
+    return "regret / regret of random search", "simple regret, as a share of what random search leaves with the full budget,"
+
+
+def _curve(runs: Runs, method: str, label: str) -> Floats:
+    best = runs.best(method)
+    if runs.reference is None or label == "best value":
+        return best
+    regret = simple_regret(best, runs.reference)
+    if label == "regret":
+        return regret
+    left = float(runs.random[-1]) - runs.reference
+    return regret / left if left > 0 else regret
+
+
+def rank_plot(ranks: Mapping[str, Estimate], look: Mapping[str, dict[str, Any]]) -> Figure:
+    """Mean ranks with their intervals, the best on top."""
+    methods = sorted(ranks, key=lambda method: ranks[method].mean)
+    with rc_context(LOOK):
+        figure = Figure(figsize=(6.4, 0.9 + 0.36 * len(methods)), layout="constrained")
+        axes = figure.add_subplot()
+        for place, method in enumerate(methods):
+            _dot(axes, ranks[method].mean, place, ranks[method].interval, look[method])
+            axes.annotate(
+                f"{ranks[method].mean:.2f}", (ranks[method].mean, place), xytext=(0, 6), textcoords="offset points",
+                ha="center", va="bottom", fontsize=8,
+            )  # fmt: skip
+        axes.set_yticks(range(len(methods)), methods)
+        axes.set(xlabel="mean rank (1 is best)", xlim=(0.8, len(methods) + 0.2), ylim=(len(methods) - 0.4, -0.8))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.grid(True, axis="x")
+    return figure
+
+
+def score_plot(scores: Mapping[str, Mapping[str, Estimate]], look: Mapping[str, dict[str, Any]]) -> Figure:
+    """Scores by class and method, with standard errors."""
+    methods = [method for method in look if any(method in row for row in scores.values())]
+    step = 0.8 / max(1, len(methods))
+    with rc_context(LOOK):
+        figure = Figure(figsize=(6.4, 1.3 + max(0.34, 0.085 * len(methods)) * len(scores)), layout="constrained")
+        axes = figure.add_subplot()
+        for place, row in enumerate(scores.values()):
+            if place % 2:
+                axes.axhspan(place - 0.5, place + 0.5, color="#F5F5F5", linewidth=0)
+            for k, method in enumerate(methods):
+                if method in row:
+                    value = row[method]
+                    bar = None if value.error is None else (value.mean - value.error, value.mean + value.error)
+                    at = place + (k - (len(methods) - 1) / 2) * step
+                    _dot(
+                        axes,
+                        value.mean,
+                        at,
+                        bar,
+                        look[method],
+                        size=4.5,
+                        label=method if method not in axes.get_legend_handles_labels()[1] else None,
+                    )
+        axes.axvline(0, color="#8C8C8C", linewidth=0.8)
+        axes.axvline(1, color="#8C8C8C", linewidth=0.8)
+        axes.set_yticks(range(len(scores)), list(scores))
+        axes.tick_params(axis="y", length=0)
+        axes.set(xlabel="score (0 as random search, 1 as the reference)", ylim=(len(scores) - 0.5, -0.5))
+        axes.grid(True, axis="x")
+        _legend_below(figure, axes)
+    return figure
+
+
+def _dot(
+    axes: Axes,
+    x: float,
+    y: float,
+    bar: tuple[float, float] | None,
+    style: Mapping[str, Any],
+    size: float = 6,
+    label: str | None = None,
+) -> None:
+    """A point with a bar from one end to the other."""
+    reach = None if bar is None else np.array([[max(0.0, x - bar[0])], [max(0.0, bar[1] - x)]])
+    axes.errorbar(x, y, xerr=reach, fmt=style["marker"], color=style["color"], markersize=size, elinewidth=1.3, label=label)
+
+
+def _legend_below(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    columns = min(4, max(1, 88 // (8 + max(map(len, labels)))))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9, handlelength=2.6)

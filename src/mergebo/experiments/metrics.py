@@ -1,0 +1,121 @@
+"""What is measured of a run: the regret it leaves, how fast it got there, and how it does beside random search.
+
+All of it is a function of the values in the order of evaluation. A run that ended before its budget was spent, because there
+was nothing left to try, keeps its last best value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mergebo.calls import read_call
+from mergebo.errors import ArgumentError
+from mergebo.experiments.jobs import Job
+from mergebo.optimizers.methods import METHODS, make_method
+from mergebo.problems import get
+
+Floats = NDArray[np.float64]
+
+SEARCHES = 200
+"""Random searches that are simulated to say how well random search does."""
+
+ROUNDING = 1e-9
+"""Values that differ by this much of themselves are the same: the same tour, summed up from another city."""
+
+
+def best_so_far(values: Sequence[float], budget: int) -> Floats:
+    """The best value after each of `budget` evaluations.
+
+    >>> best_so_far([3, 5, 2], 5)
+    array([3., 3., 2., 2., 2.])
+    """
+    if not 0 < len(values) <= budget:
+        raise ArgumentError(f"a run with a budget of {budget} has between 1 and {budget} values, got {len(values)}")
+    best = np.minimum.accumulate(np.asarray(values, np.float64))
+    return np.concatenate([best, np.full(budget - len(values), best[-1])])
+
+
+def simple_regret(best: ArrayLike, reference: float) -> Floats:
+    """How far the best values are from the reference, 0 if by rounding only; negative if they are better than it.
+
+    >>> simple_regret([3.0, 2.0], 2.0)
+    array([1., 0.])
+    """
+    regret = np.asarray(best, np.float64) - reference
+    return np.where(np.abs(regret) <= ROUNDING * max(1.0, abs(reference)), 0.0, regret)
+
+
+def area_under_curve(regret: ArrayLike) -> Floats:
+    """AUC: the sum of the simple regret after each evaluation, the initial ones included; over the last axis.
+
+    >>> float(area_under_curve([1.0, 0.5, 0.5]))
+    2.0
+    """
+    return np.asarray(np.sum(np.asarray(regret, np.float64), axis=-1))
+
+
+def normalised_score(best: ArrayLike, random: float, reference: float) -> Floats:
+    """`(random - best) / (random - reference)`: 0 is as good as random search, 1 as good as the reference.
+
+    Not a number where random search finds the reference by itself.
+
+    >>> normalised_score([8.0, 6.0, 10.0], random=8.0, reference=4.0)
+    array([ 0. ,  0.5, -0.5])
+    """
+    room = random - reference
+    if room <= ROUNDING * max(1.0, abs(reference)):
+        return np.full(np.shape(best), np.nan)
+    return (random - np.asarray(best, np.float64)) / room
+
+
+@cache
+def random_search(problem: str, budget: int) -> Floats:
+    """The mean best value of uniform random search after each of `budget` evaluations.
+
+    Simulated, with a fixed seed. Renaming items does not change it.
+    """
+    made = get(problem)
+    rng = np.random.default_rng(0)
+    searches = [made.evaluate_rows(made.space.sample_rows(budget, seed=rng)) for _ in range(SEARCHES)]
+    mean: Floats = np.minimum.accumulate(searches, axis=1).mean(axis=0)
+    mean.setflags(write=False)
+    return mean
+
+
+def evaluations_to_match(best: ArrayLike, target: float) -> int | None:
+    """How many evaluations it took to be as good as `target`; None if they were too few.
+
+    >>> evaluations_to_match([5.0, 3.0, 2.0], 3.5)
+    2
+    """
+    there = np.asarray(best, np.float64) <= target + ROUNDING * max(1.0, abs(target))
+    return int(np.argmax(there)) + 1 if there.any() else None
+
+
+def median_evaluations(counts: Iterable[int | None]) -> float | None:
+    """The median, where None is more than any number: None if half of the runs or more never got there.
+
+    >>> median_evaluations([10, None, 20]), median_evaluations([10, None])
+    (20.0, None)
+    """
+    median = float(np.median([np.inf if count is None else count for count in counts]))
+    return median if np.isfinite(median) else None
+
+
+def feature_length(job: Job) -> int | None:
+    """Number of comparisons by which the job's method tells orders apart; None if it has no such features.
+
+    >>> feature_length(Job("tsp:random(n=15)", "mergebo", seed=0, budget=9, initial=5))
+    45
+    """
+    name, _ = read_call(job.method)
+    similarity = getattr(make_method(name, **job.settings), "similarity", None) if name in METHODS else None
+    if similarity is None:
+        return None
+    maps = [getattr(factor, "map", None) for factor in similarity(get(job.problem).space).factors.values()]
+    lengths = [int(each.length) for each in maps if each is not None]
+    return sum(lengths) if lengths else None

@@ -1,0 +1,194 @@
+"""Records sorted out: by suite, by class of problems, by problem, by method and seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from mergebo.calls import read_call
+from mergebo.errors import ArgumentError
+from mergebo.experiments.jobs import Job, Record
+from mergebo.experiments.metrics import (
+    Floats,
+    area_under_curve,
+    best_so_far,
+    normalised_score,
+    random_search,
+    simple_regret,
+)
+from mergebo.experiments.solvers import SOLVERS
+from mergebo.experiments.store import Store
+from mergebo.experiments.suites import SUITES, Case
+from mergebo.optimizers.methods import METHODS
+from mergebo.problems import Problem, get
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The finished runs of one case."""
+
+    case: Case
+    records: dict[str, dict[int, Record]]
+    """By method and seed."""
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem as it is before items are renamed."""
+        return get(self.case.problem)
+
+    @property
+    def reference(self) -> float | None:
+        """The least value that is known; None if none is."""
+        return self.problem.optimum.value if self.problem.optimum else None
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """The budgets that are reported, the full one first."""
+        return tuple(sorted({*self.case.checkpoints, self.case.budget}, reverse=True))
+
+    @cached_property
+    def _best(self) -> dict[str, dict[int, Floats]]:
+        return {
+            method: {seed: best_so_far(seeds[seed].values, self.case.budget) for seed in sorted(seeds)}
+            for method, seeds in self.records.items()
+        }
+
+    def seeds(self, *methods: str) -> list[int]:
+        """Seeds that all these methods have."""
+        return sorted(set.intersection(*(set(self.records.get(method, ())) for method in methods)))
+
+    def best(self, method: str, seeds: Sequence[int] | None = None) -> Floats:
+        """The best values so far, `(seeds, budget)`; of all seeds that the method has unless some are named."""
+        return np.array([self._best[method][seed] for seed in (self.seeds(method) if seeds is None else seeds)])
+
+    def regret(self, method: str, budget: int) -> Floats | None:
+        """The simple regret of each seed after `budget` evaluations; None without a reference."""
+        return None if self.reference is None else simple_regret(self.best(method)[:, budget - 1], self.reference)
+
+    def auc(self, method: str, budget: int) -> Floats | None:
+        """The AUC of each seed after `budget` evaluations; None without a reference."""
+        if self.reference is None:
+            return None
+        return area_under_curve(simple_regret(self.best(method)[:, :budget], self.reference))
+
+    def score(self, method: str, budget: int, seeds: Sequence[int] | None = None) -> Floats | None:
+        """The normalised score of each seed after `budget` evaluations; None unless it is defined."""
+        if self.reference is None or not self.has_score:
+            return None
+        return normalised_score(self.best(method, seeds)[:, budget - 1], self.random[budget - 1], self.reference)
+
+    @property
+    def random(self) -> Floats:
+        """The mean best value of random search after each evaluation."""
+        return random_search(self.case.problem, self.case.budget)
+
+    @property
+    def has_score(self) -> bool:
+        """Whether there is a reference, and random search does not find it by itself."""
+        return self.reference is not None and bool(np.isfinite(normalised_score(0.0, self.random[-1], self.reference)))
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """The runs of one suite."""
+
+    title: str
+    about: str
+    suite: str
+    """Its name; empty for runs of no suite."""
+    runs: tuple[Runs, ...]
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """The methods that have a finished run, in the order in which they are always shown."""
+        return sorted({method for runs in self.runs for method in runs.records}, key=method_order)
+
+    @cached_property
+    def groups(self) -> dict[str, list[Runs]]:
+        """Runs by class of problems."""
+        groups: dict[str, list[Runs]] = {}
+        for runs in self.runs:
+            groups.setdefault(runs.case.group, []).append(runs)
+        return groups
+
+    def label(self, runs: Runs) -> str:
+        """What a case is called: its class, if it is the only one of it."""
+        return runs.case.group if len(self.groups[runs.case.group]) == 1 else runs.case.problem
+
+    def with_all(self, *methods: str) -> list[Runs]:
+        """The cases where all these methods have a seed in common."""
+        return [runs for runs in self.runs if runs.seeds(*methods)]
+
+
+def method_order(method: str) -> tuple[int, str]:
+    """A key that puts methods into one order everywhere: ours, the baselines, other tools; variants after their base."""
+    names = [*METHODS, *SOLVERS]
+    name, _ = read_call(method)
+    return (names.index(name) if name in names else len(names), method)
+
+
+def sections(records: Iterable[Record]) -> list[Section]:
+    """Finished runs by suite, in the order of the suites; runs of no suite come last, by their budget."""
+    places = _places()
+    found: dict[tuple[int, str, str, str], dict[tuple[int, Case], dict[str, dict[int, Record]]]] = {}
+    for record in sorted(records, key=lambda record: record.job.key):
+        if record.error:
+            continue
+        section, case = places.get(_setting(record.job)) or _elsewhere(record.job)
+        cases = found.setdefault(section, {})
+        cases.setdefault(case, {}).setdefault(record.job.method, {})[record.job.seed] = record
+    return [
+        Section(title, about, suite, tuple(Runs(case, cases[place, case]) for place, case in sorted(cases, key=_by_place)))
+        for (_, title, about, suite), cases in sorted(found.items(), key=lambda item: item[0])
+    ]
+
+
+def read_records(folder: str | Path) -> list[Record]:
+    """The records in a folder that has some."""
+    if not (Path(folder) / "records.jsonl").exists():
+        raise ArgumentError(f"there are no records in {folder}; run a suite into it first: mergebo bench run --out {folder}")
+    store = Store(folder)
+    try:
+        return store.records()
+    finally:
+        store.close()
+
+
+def missing_seeds(runs: Runs) -> dict[str, list[int]]:
+    """Seeds that some other method has on the case and this one has not, by method."""
+    every = sorted({seed for seeds in runs.records.values() for seed in seeds})
+    lacking = {method: [seed for seed in every if seed not in seeds] for method, seeds in runs.records.items()}
+    return {method: seeds for method, seeds in lacking.items() if seeds}
+
+
+def _by_place(placed: tuple[int, Case]) -> tuple[int, str]:
+    return placed[0], placed[1].problem
+
+
+def _setting(job: Job) -> tuple[str, int, int, bool, str]:
+    return job.problem, job.initial, job.budget, job.relabelled, job.protocol
+
+
+def _places() -> dict[tuple[str, int, int, bool, str], tuple[tuple[int, str, str, str], tuple[int, Case]]]:
+    """Where the jobs of each suite belong: a section (its place, title, text and suite), and a case with its place."""
+    places: dict[tuple[str, int, int, bool, str], tuple[tuple[int, str, str, str], tuple[int, Case]]] = {}
+    for renamed in (False, True):
+        for k, (name, suite) in enumerate(SUITES.items()):
+            title = f"{name}, items renamed" if renamed else name
+            chosen = suite.relabelled() if renamed else suite
+            for place, case in enumerate(chosen.cases):
+                setting = (case.problem, case.initial, case.budget, case.relabelled, suite.protocol)
+                places.setdefault(setting, ((k, title, suite.about, name), (place, case)))
+    return places
+
+
+def _elsewhere(job: Job) -> tuple[tuple[int, str, str, str], tuple[int, Case]]:
+    renamed = ", items renamed" if job.relabelled else ""
+    protocol = f", protocol {job.protocol}" if job.protocol else ""
+    title = f"{job.initial} + {job.budget - job.initial} evaluations{renamed}{protocol}"
+    case = Case(job.problem, job.problem, job.initial, job.budget, job.relabelled)
+    return (len(SUITES), title, "Runs that belong to no suite.", ""), (0, case)
