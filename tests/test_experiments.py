@@ -120,7 +120,9 @@ def test_settings_come_from_the_protocol_unless_the_method_has_its_own() -> None
 
 
 def test_relabelling_is_the_same_for_all_methods_and_another_for_each_seed() -> None:
-    first, again, other = (Job("qap:chr12a", method, seed, 5, 2, relabelled=True) for method, seed in (("a", 0), ("b", 0), ("a", 1)))
+    first, again, other = (
+        Job("qap:chr12a", method, seed, 5, 2, relabelled=True) for method, seed in (("a", 0), ("b", 0), ("a", 1))
+    )
     row = np.arange(12)
     values = [float(job.make_problem().evaluate_rows(row)) for job in (first, again, other)]
     assert values[0] == values[1] != values[2]
@@ -279,7 +281,8 @@ def test_a_killed_worker_process_costs_no_other_job(uninterrupted: Path, tmp_pat
     workers = [
         int(child)
         for child in children.read_text().split()
-        if "loky" in Path(f"/proc/{child}/cmdline").read_text() and "resource" not in Path(f"/proc/{child}/cmdline").read_text()
+        if "loky" in Path(f"/proc/{child}/cmdline").read_text()
+        and "resource" not in Path(f"/proc/{child}/cmdline").read_text()
     ]
     assert workers
     os.kill(workers[0], signal.SIGKILL)

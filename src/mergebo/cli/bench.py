@@ -83,7 +83,9 @@ def suites() -> None:
 
     for name, suite in SUITES.items():
         count = len(suite.jobs())
-        typer.echo(f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds 0-{suite.seeds - 1}; {count} jobs")
+        typer.echo(
+            f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds 0-{suite.seeds - 1}; {count} jobs"
+        )
         for case in suite.cases:
             renamed = ", relabelled" if case.relabelled else ""
             typer.echo(f"    {case.group}: {case.problem}, {case.initial} + {case.budget - case.initial}{renamed}")
@@ -98,4 +100,3 @@ def read_seeds(text: str) -> list[int]:
             raise ArgumentError(f"seeds read like 0-19 or 3,5,7, got {text!r}")
         seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
     return list(dict.fromkeys(seeds))
-
