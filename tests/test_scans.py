@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mergebo as mb
 from mergebo import acquisition
-from mergebo.moves import MOVES
+from mergebo.kernels import AdjacencyKernel, PositionKernel
+from mergebo.moves import MOVES, move_slots, walk
 from mergebo.optimizers.methods import METHODS
-from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
-from mergebo.surrogate import GP, ByMap, Footrule, SameChoices, SameSlots, Similarity
+from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap, RandomComparisons
+from mergebo.surrogate import GP, Adjacency, ByMap, Footrule, Positions, SameChoices, SameSlots, Similarity
 from mergebo.testing import strategies as our
 from mergebo.testing.kernels import DEVICES
 
@@ -25,9 +27,30 @@ SIMILARITIES = {
     "merge padded": lambda n: ByMap(MergeMap(n, padded=True)),
     "merge source padded": lambda n: ByMap(MergeMap(n, "source", padded=True), "rank"),
     "bitonic": lambda n: ByMap(NetworkMap(n)),
+    "random pairs": lambda n: ByMap(RandomComparisons(n), "rank"),
+    "positions": Positions,
+    "adjacency": Adjacency,
+    "adjacency directed": lambda n: Adjacency(n, directed=True),
+    "adjacency cyclic": lambda n: Adjacency(n, cyclic=True),
+    "adjacency directed cyclic": lambda n: Adjacency(n, directed=True, cyclic=True),
     "footrule": Footrule,
     "slots": SameSlots,
 }
+
+
+def scan(similarity: Similarity, centre: np.ndarray, rows: np.ndarray, move: str, weights: np.ndarray) -> np.ndarray:
+    blocks = list(similarity.scan(centre, rows, move, weights))
+    assert all(block.dtype == np.float32 for block in blocks)
+    return np.concatenate([np.empty((0, len(rows))), *blocks])
+
+
+def listed(similarity: Similarity, centre: np.ndarray, rows: np.ndarray, move: str, weights: np.ndarray) -> np.ndarray:
+    """Every neighbour written out, one after the other."""
+    around = [MOVES[move](centre, a, b) for a, b in move_slots(len(centre), move).tolist()]
+    if not around:
+        return np.empty((0, len(rows)))
+    distances = similarity.distance(np.array(around), rows).reshape(len(weights), len(around), len(rows))
+    return np.tensordot(weights, distances, axes=1)
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
@@ -38,25 +61,40 @@ def test_scan_is_brute_force(name: str, move: str, data: st.DataObject) -> None:
     similarity: Similarity = SIMILARITIES[name](n)
     centre = data.draw(our.permutations(n))
     rows = data.draw(our.batches(n, low=1, high=9))
-    scanned = similarity.scan(centre, rows, move)
-    np.testing.assert_allclose(scanned, Similarity.scan(similarity, centre, rows, move), atol=1e-6)
+    weights = np.random.default_rng(n).uniform(0.5, 1, similarity.lengthscales)
+    np.testing.assert_allclose(
+        scan(similarity, centre, rows, move, weights), listed(similarity, centre, rows, move, weights), atol=1e-5
+    )
 
 
-@pytest.mark.parametrize("name", ["kendall", "merge", "merge rank"])
+@pytest.mark.parametrize("name", SIMILARITIES)
 @pytest.mark.parametrize("move", MOVES)
-def test_more_rows_than_are_scanned_at_once_and_long_segments(name: str, move: str) -> None:
-    """Also where the change of a reversal does not fit 16 bits."""
-    n = 300 if name == "kendall" and move == "reversal" else 40
+def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mergebo.surrogate.similarity.BLOCK", 10_000)
+    n = 40
+    similarity = SIMILARITIES[name](n)
+    centre = mb.permutations.sample(n, seed=0)
+    rows = np.concatenate([mb.permutations.sample(n, 129, seed=1), centre[None], centre[None, ::-1]])
+    weights = np.linspace(0.1, 1, similarity.lengthscales)
+    assert len(list(similarity.scan(centre, rows, move, weights))) > 1
+    scanned, expected = scan(similarity, centre, rows, move, weights), listed(similarity, centre, rows, move, weights)
+    np.testing.assert_allclose(scanned, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["kendall", "kendall order", "merge", "merge rank", "footrule", "adjacency directed"])
+@pytest.mark.parametrize("move", MOVES)
+def test_long_segments(name: str, move: str) -> None:
+    """Also where the change of a distance does not fit 16 bits."""
+    n = 300
     similarity = SIMILARITIES[name](n)
     centre = np.arange(n)
-    rows = np.concatenate([mb.permutations.sample(n, 129 if n == 40 else 5, seed=1), centre[None], centre[None, ::-1]])
-    scanned = similarity.scan(centre, rows, move)
-    if n == 40:
-        np.testing.assert_allclose(scanned, Similarity.scan(similarity, centre, rows, move), atol=1e-6)
-    else:
-        assert scanned.min() >= -1e-6
-        assert scanned.max() <= 1 + 1e-6
-        assert scanned[:, -1].min() == pytest.approx(0, abs=1e-6)  # reversing all of it gives the last row
+    rows = np.stack([mb.permutations.sample(n, seed=1), centre, centre[::-1]])
+    scanned = scan(similarity, centre, rows, move, np.ones(1))
+    assert scanned.min() >= -1e-5
+    assert scanned.max() <= 1 + 1e-5
+    some = np.random.default_rng(0).choice(len(scanned), 50)
+    around = np.array([MOVES[move](centre, a, b) for a, b in move_slots(n, move)[some].tolist()])
+    np.testing.assert_allclose(scanned[some], similarity.distance(around, rows), atol=1e-5)
 
 
 @given(data=st.data())
@@ -66,7 +104,50 @@ def test_flips(data: st.DataObject) -> None:
     centre, rows = rng.integers(0, 2, count), rng.integers(0, 2, (5, count))
     similarity = SameChoices(count)
     flipped = centre ^ np.eye(count, dtype=int)
-    np.testing.assert_allclose(similarity.scan(centre, rows, "flip"), similarity.distance(flipped, rows), atol=1e-6)
+    scanned = scan(similarity, centre, rows, "flip", np.array([0.7]))
+    np.testing.assert_allclose(scanned, 0.7 * similarity.distance(flipped, rows), atol=1e-6)
+
+
+@pytest.mark.parametrize("move", MOVES)
+@given(data=st.data())
+def test_walks_are_the_moves(move: str, data: st.DataObject) -> None:
+    n = data.draw(our.sizes(1, 12))
+    centre = data.draw(our.permutations(n))
+    slots, met = move_slots(n, move), set()
+    here = centre.copy()
+    for (i, j, place, fresh), items in zip(*walk(n, move), strict=True):
+        if fresh:
+            here = centre.copy()
+        assert {here[i], here[j]} == set(centre[items])
+        here[[i, j]] = here[[j, i]]
+        if place >= 0:
+            met.add(int(place))
+            np.testing.assert_array_equal(here, MOVES[move](centre, *slots[place].tolist()))
+    assert met == set(range(len(slots)))
+
+
+KERNELS = {
+    "positions": lambda n: PositionKernel(n),
+    "adjacency": lambda n: AdjacencyKernel(n),
+    "adjacency directed": lambda n: AdjacencyKernel(n, directed=True),
+    "adjacency cyclic": lambda n: AdjacencyKernel(n, cyclic=True),
+    "adjacency directed cyclic": lambda n: AdjacencyKernel(n, directed=True, cyclic=True),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@given(data=st.data())
+def test_similarities_are_the_kernels(name: str, data: st.DataObject) -> None:
+    n = data.draw(our.sizes(1, 12))
+    similarity = SIMILARITIES[name](n)
+    rows = data.draw(our.batches(n, low=1, high=9))
+    tensor = torch.from_numpy(rows).double()
+    distances = KERNELS[name](n).distance(tensor, tensor).numpy()
+    np.testing.assert_allclose(similarity.distance(rows, rows), distances)
+    kernel = similarity.kernel(tuple(range(n))).double()
+    kernel.lengthscale = 0.7
+    with torch.no_grad():
+        np.testing.assert_allclose(kernel(tensor).to_dense().numpy(), np.exp(-distances / (2 * 0.7**2)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["mergebo", "bops-h", "bops-random", "spearman", "combo"])

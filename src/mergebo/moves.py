@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mergebo.errors import unknown_choice
 from mergebo.permutations import Ints, insert, reverse, swap
@@ -33,21 +34,55 @@ def move_slots(n: int, move: str) -> Ints:
     return slots
 
 
-@lru_cache(maxsize=8)
-def move_table(n: int, move: str) -> Ints:
-    """For every move, which slot each slot's item comes from: `order[move_table(n, move)]` are all its neighbours."""
-    a, b = move_slots(n, move).T[:, :, None]
+def move_table(n: int, move: str, part: slice | Ints = slice(None)) -> Ints:
+    """For every move, or for a part of `move_slots`, which slot each slot's item comes from.
+
+    `order[move_table(n, move)]` are all neighbours of an order.
+    """
+    a, b = move_slots(n, move)[part].T[:, :, None]
     slot = np.arange(n)
     if move == "swap":
-        table = np.where(slot == a, b, np.where(slot == b, a, slot))
+        return np.where(slot == a, b, np.where(slot == b, a, slot))
+    if move == "reversal":
+        return np.where((slot >= a) & (slot <= b), a + b - slot, slot)
+    right = np.where((slot >= a) & (slot < b), slot + 1, slot)
+    left = np.where((slot <= a) & (slot > b), slot - 1, slot)
+    return np.where(slot == b, a, np.where(a < b, right, left))
+
+
+@lru_cache(maxsize=8)
+def walk(n: int, move: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """All moves of a kind as walks of exchanges: rows `(i, j, place, fresh)`, and the slots where the two items began.
+
+    Exchange what is in slots i and j, starting anew if `fresh`: that makes the move `move_slots(n, move)[place]`, or none
+    of this kind if `place` is negative.
+    """
+    slots = move_slots(n, move)
+    place = np.full((n, n), -1, np.int32)
+    place[slots[:, 0], slots[:, 1]] = np.arange(len(slots))
+    a, b = np.stack(np.nonzero(np.arange(n)[:, None] != np.arange(n)))
+    if move == "insertion":
+        # The item of slot a goes to a + 1, a + 2 ..., and then anew to a - 1, a - 2 ...
+        by_walk = np.lexsort([np.abs(a - b), a > b, a])
+        a, b = a[by_walk], b[by_walk]
+        i, fresh = b - np.sign(b - a), np.abs(a - b) == 1
+        steps, items = np.stack([i, b, place[a, b], fresh], axis=1), np.stack([a, b], axis=1)
     elif move == "reversal":
-        table = np.where((slot >= a) & (slot <= b), a + b - slot, slot)
+        # Around each middle outwards.
+        a, b = a[a < b], b[a < b]
+        by_walk = np.lexsort([b - a, a + b])
+        a, b = a[by_walk], b[by_walk]
+        steps, items = np.stack([a, b, place[a, b], b - a <= 2], axis=1), np.stack([a, b], axis=1)
     else:
-        right = np.where((slot >= a) & (slot < b), slot + 1, slot)
-        left = np.where((slot <= a) & (slot > b), slot - 1, slot)
-        table = np.where(slot == b, a, np.where(a < b, right, left))
-    table.setflags(write=False)
-    return table
+        # There and back.
+        steps = np.repeat(np.stack([slots[:, 0], slots[:, 1], np.arange(len(slots)), 0 * slots[:, 0]], axis=1), 2, axis=0)
+        steps[1::2, 2] = -1
+        steps[:1, 3] = 1
+        items = steps[:, :2].copy()
+    steps, items = steps.astype(np.int32), items.astype(np.int32)
+    steps.setflags(write=False)
+    items.setflags(write=False)
+    return steps, items
 
 
 def neighbourhoods(row: Rows, space: AnySpace, moves: Iterable[str]) -> Iterator[Rows]:
@@ -64,3 +99,27 @@ def neighbourhoods(row: Rows, space: AnySpace, moves: Iterable[str]) -> Iterator
             changed = np.tile(row, (len(block), 1))
             changed[:, where] = block
             yield changed
+
+
+def random_neighbours(row: Rows, space: AnySpace, moves: Iterable[str], count: int, rng: np.random.Generator) -> Rows:
+    """At most `count` different rows of those that `neighbourhoods` lists, in random order; only they are written out."""
+    kinds: list[tuple[slice, str, int]] = []
+    for name, where in space.slices.items():
+        match space.variables[name]:
+            case Permutation(n):
+                kinds += [(where, move, len(move_slots(n, move))) for move in moves]
+            case Binary(choices):
+                kinds.append((where, "flip", choices))
+    ends = np.cumsum([size for *_, size in kinds], dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    drawn = rng.choice(total, min(count, total), replace=False)
+    out = np.tile(row, (len(drawn), 1))
+    kind_of = np.searchsorted(ends, drawn, side="right")
+    for k, (where, move, size) in enumerate(kinds):
+        mine = np.flatnonzero(kind_of == k)
+        which = drawn[mine] - (ends[k] - size)
+        if move == "flip":
+            out[mine, where.start + which] ^= 1
+        else:
+            out[mine, where] = row[where][move_table(where.stop - where.start, move, which)]
+    return out

@@ -46,28 +46,28 @@ class DeviceScan:
         space = self.model.similarity.space
         where, kind = space.slices[variable], space.variables[variable]
         centre = torch.from_numpy(np.asarray(row, np.float32)).to(self.device)
-        if isinstance(kind, Permutation):
-            moves = torch.from_numpy(np.array(move_slots(kind.n, move) if move == "swap" else move_table(kind.n, move)))
-        else:
-            moves = torch.arange(kind.width)
+        count = len(move_slots(kind.n, move)) if isinstance(kind, Permutation) else kind.width
         most = max(1, NUMBERS // max(1, self._features()))
         means, deviations = [], []
         with torch.no_grad():
-            for start in range(0, len(moves), most):
-                piece = moves[start : start + most].to(self.device)
-                around = centre.repeat(len(piece), 1)
-                each = torch.arange(len(piece), device=self.device)
+            for start in range(0, count, most):
+                part = slice(start, min(start + most, count))
+                around = centre.repeat(part.stop - start, 1)
+                each = torch.arange(part.stop - start, device=self.device)
                 if not isinstance(kind, Permutation):
-                    around[each, where.start + piece] = 1 - centre[where.start + piece]
+                    flipped = where.start + start + each
+                    around[each, flipped] = 1 - centre[flipped]
                 elif move == "swap":  # two entries each: far less to send than whole rows of sources
-                    a, b = where.start + piece.T
+                    a, b = where.start + torch.from_numpy(move_slots(kind.n, move)[part].copy()).to(self.device).T
                     around[each, a], around[each, b] = centre[b], centre[a]
                 else:
-                    around[:, where] = centre[where][piece]
+                    around[:, where] = centre[where][torch.from_numpy(move_table(kind.n, move, part)).to(self.device)]
                 cross = kernel(around, rows).to_dense()
                 explained = (cross @ whitener).square().sum(dim=1)
                 means.append(self.model.mean + cross @ alpha)
                 deviations.append((self.model.hyperparameters.outputscale - explained).clamp_min(1e-9).sqrt())
+        if not means:
+            return np.empty(0), np.empty(0)
         mean, deviation = (torch.cat(parts).cpu().numpy().astype(np.float64) for parts in (means, deviations))
         return mean, deviation
 

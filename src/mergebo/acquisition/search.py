@@ -118,11 +118,7 @@ class Acquisition:
 
     def scan(self, row: Rows, variable: str, move: str) -> Floats:
         """Acquisition values of all neighbours by one kind of move of one variable, in single precision."""
-        if self.device is not None:
-            return self.score(*self.device.scan(row, variable, move), self.best)
-        distances = self.model.similarity.scan(row, self.model.rows, variable, move)
-        mean, deviation = self.model.predict_at(distances)
-        return self.score(mean.astype(np.float64), deviation.astype(np.float64), self.best)
+        return self.score(*(self.device or self.model).scan(row, variable, move), self.best)
 
 
 def _contenders(values: Floats, count: int) -> NDArray[np.int64]:

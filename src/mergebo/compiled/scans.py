@@ -135,6 +135,9 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
         left_table, right_table = starts[m, 1], starts[m, 2]
         left_size, right_size = middle - low, high - middle
 
+        nothing = rest[size]  # zeros: for what is not there
+        old_run = rest[run if comparison else size]
+
         # Elements that get another rank in this node; at the root (the first node) none can.
         for element in range(size if m else 0):
             a = rank[element]
@@ -147,30 +150,27 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
             for b in range(size):
                 if b == a:
                     continue
-                row = tables[starts[m, 0] + element * size + b]
                 turn = np.int16(side) - np.int16(rights[b])
                 if b > a:
                     same = ones[b + 1] - 1 if side else b - ones[b + 1]
-                    for q in range(others):
-                        row[q] = turn * gain[b, q] + forward[b, q] - forward[a, q]
+                    into, out_of = forward[b], forward[a]
                 else:
                     same = ones[b] if side else b - ones[b]
-                    for q in range(others):
-                        row[q] = turn * gain[b, q] + backward[a, q] - backward[b, q]
-                if child >= 0:
-                    below = tables[child + child_row * child_size + same]
-                    for q in range(others):
-                        row[q] += below[q]
+                    into, out_of = backward[a], backward[b]
+                below = tables[child + child_row * child_size + same] if child >= 0 else nothing
+                new_run, new_sign = nothing, np.int16(0)
                 if comparison:
                     new_right, new_left = _shifted(other_right, a, b), _shifted(other_left, a, b)
                     if side:
                         new_right = max(new_right, b)
                     else:
                         new_left = max(new_left, b)
-                    new_run = min(new_right, new_left) + 1
+                    new_run = rest[min(new_right, new_left) + 1]
                     new_sign = np.int16(1) if new_left > new_right else np.int16(-1)
-                    for q in range(others):
-                        row[q] += new_sign * rest[new_run, q] - run_sign * rest[run, q]
+                row, there = tables[starts[m, 0] + element * size + b], gain[b]
+                for q in range(others):
+                    change = turn * there[q] + into[q] - out_of[q] + below[q]
+                    row[q] = change + new_sign * new_run[q] - run_sign * old_run[q]
 
         # Swaps across this node's halves.
         for i in range(left_size):
@@ -179,26 +179,22 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
             for j in range(left_size, size):
                 b = rank[j]
                 slot_i, slot_j = low + i, low + j
-                row = out[slot_i * n - slot_i * (slot_i + 1) // 2 + slot_j - slot_i - 1]
-                for q in range(others):
-                    row[q] = gain[a, q] - gain[b, q]
+                left_below = right_below = new_run = nothing
                 if left_table >= 0:
-                    new_rank = b - ones[b] - (1 if a < b else 0)
-                    below = tables[left_table + i * left_size + new_rank]
-                    for q in range(others):
-                        row[q] += below[q]
+                    left_below = tables[left_table + i * left_size + b - ones[b] - (1 if a < b else 0)]
                 if right_table >= 0:
-                    new_rank = ones[a] - (1 if b < a else 0)
-                    below = tables[right_table + (j - left_size) * right_size + new_rank]
-                    for q in range(others):
-                        row[q] += below[q]
+                    right_below = tables[right_table + (j - left_size) * right_size + ones[a] - (1 if b < a else 0)]
+                new_sign = np.int16(0)
                 if comparison:
                     new_left = max(left_without, b)
                     new_right = max(_last_ranks(rights, b, True), a)
-                    new_run = min(new_right, new_left) + 1
+                    new_run = rest[min(new_right, new_left) + 1]
                     new_sign = np.int16(1) if new_left > new_right else np.int16(-1)
-                    for q in range(others):
-                        row[q] += new_sign * rest[new_run, q] - run_sign * rest[run, q]
+                row = out[slot_i * n - slot_i * (slot_i + 1) // 2 + slot_j - slot_i - 1]
+                here, there = gain[a], gain[b]
+                for q in range(others):
+                    change = here[q] - there[q] + left_below[q] + right_below[q]
+                    row[q] = change + new_sign * new_run[q] - run_sign * old_run[q]
 
 
 def table_starts(nodes: Nodes) -> Ints:

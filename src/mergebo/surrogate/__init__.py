@@ -1,6 +1,27 @@
 """Building, fitting and reading a Gaussian process over orders and mixed points."""
 
 from mergebo.surrogate.gp import GP, Hyperparameters, fit
-from mergebo.surrogate.similarity import ByMap, Footrule, Product, SameChoices, SameSlots, Similarity
+from mergebo.surrogate.similarity import (
+    Adjacency,
+    ByMap,
+    Footrule,
+    Positions,
+    Product,
+    SameChoices,
+    SameSlots,
+    Similarity,
+)
 
-__all__ = ["GP", "ByMap", "Footrule", "Hyperparameters", "Product", "SameChoices", "SameSlots", "Similarity", "fit"]
+__all__ = [
+    "GP",
+    "Adjacency",
+    "ByMap",
+    "Footrule",
+    "Hyperparameters",
+    "Positions",
+    "Product",
+    "SameChoices",
+    "SameSlots",
+    "Similarity",
+    "fit",
+]

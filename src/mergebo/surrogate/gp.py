@@ -155,10 +155,13 @@ class GP:
             except np.linalg.LinAlgError:
                 jitter = max(1e-8, 10 * jitter)
 
+    @property
+    def _weights(self) -> Floats:
+        """What distances are multiplied by in the kernel's exponent."""
+        return np.asarray(-0.5 / np.array(self.hyperparameters.lengthscales) ** 2)
+
     def _covariance(self, distances: Floats) -> Floats:
-        lengthscales = np.array(self.hyperparameters.lengthscales)
-        exponent = np.tensordot(-0.5 / lengthscales**2, distances, axes=1)
-        return self.hyperparameters.outputscale * np.exp(exponent)
+        return self.hyperparameters.outputscale * np.exp(np.tensordot(self._weights, distances, axes=1))
 
     def predict(self, rows: Rows) -> tuple[Floats, Floats]:
         """Posterior mean and standard deviation of the noise-free values, in the units of the values."""
@@ -172,17 +175,20 @@ class GP:
         explained = ((cross @ self.whitener.T) ** 2).sum(axis=1)
         return mean, np.sqrt(np.maximum(self.hyperparameters.outputscale - explained, 1e-12))
 
-    def predict_at(self, distances: Floats) -> tuple[Floats, Floats]:
-        """Standardised mean and deviation at given distances `(factors, points, rows)`, in single precision: for scans."""
+    def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
+        """Standardised means and deviations of all neighbours by one kind of move of one variable, in single precision."""
         scale = np.float32(self.hyperparameters.outputscale)
-        exponent = np.zeros(distances.shape[1:], np.float32)
-        for lengthscale, each in zip(self.hyperparameters.lengthscales, distances, strict=True):
-            exponent += np.float32(-0.5 / lengthscale**2) * each.astype(np.float32, copy=False)
-        cross = np.exp(exponent, out=exponent)
-        mean = np.float32(self.mean) + cross @ (scale * self.alpha).astype(np.float32)
-        white = cross @ (scale * self.whitener.T).astype(np.float32)
-        explained = np.square(white, out=white).sum(axis=1)
-        return mean, np.sqrt(np.maximum(scale - explained, np.float32(1e-9)))
+        alpha, whitener = ((scale * each).astype(np.float32) for each in (self.alpha, self.whitener.T))
+        means, explained = [], []
+        for exponent in self.similarity.scan(row, self.rows, variable, move, self._weights):
+            cross = np.exp(exponent, out=exponent)
+            white = cross @ whitener
+            means.append(cross @ alpha)
+            explained.append(np.einsum("ij,ij->i", white, white))
+        if not means:
+            return np.empty(0), np.empty(0)
+        mean, variance = np.float32(self.mean) + np.concatenate(means), scale - np.concatenate(explained)
+        return mean.astype(np.float64), np.sqrt(np.maximum(variance, np.float32(1e-9))).astype(np.float64)
 
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:
         """One draw of the standardised values at all rows together, for Thompson sampling."""

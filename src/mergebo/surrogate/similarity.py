@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo.compiled import scans
-from mergebo.moves import move_slots, move_table
-from mergebo.permutations import DISTANCES, Ints, View, invert
+from mergebo.compiled import scans, walks
+from mergebo.moves import move_slots, move_table, walk
+from mergebo.permutations import Ints, View, adjacency, footrule, hamming, invert
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap
 from mergebo.spaces import AnySpace, Rows
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 
 class Similarity(ABC):
@@ -29,13 +30,26 @@ class Similarity(ABC):
     A similarity with several lengthscales has as many distances, in front: `(count, A, B)` instead of `(A, B)`.
     """
 
+    @property
+    def lengthscales(self) -> int:
+        """How many there are."""
+        return 1
+
     @abstractmethod
     def distance(self, a: Rows, b: Rows) -> Floats:
         """Normalised distances between all rows of a and all rows of b, of one variable."""
 
-    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
-        """Normalised distances of all neighbours of `centre` by one kind of move to all rows, `(moves, rows)`."""
-        return self.distance(centre[move_table(len(centre), move)], rows)
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        """Distances of all neighbours of `centre` by one kind of move to all rows, times the lengthscales' weights.
+
+        In single precision and blocks of consecutive moves, `(moves, rows)`: what is held at once stays small. Here every
+        neighbour is written out, which is right for any similarity; where distances can be had from those of another
+        neighbour, override this.
+        """
+        n = len(centre)
+        for part in _parts(len(move_slots(n, move)), max(n, self.lengthscales * len(rows))):
+            distances = self.distance(centre[move_table(n, move, part)], rows)
+            yield np.tensordot(weights, distances.reshape(len(weights), -1, len(rows)), axes=1).astype(np.float32)
 
     @abstractmethod
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
@@ -44,7 +58,12 @@ class Similarity(ABC):
 
 @dataclass(frozen=True)
 class ByMap(Similarity):
-    """Orders are alike if a sorting algorithm compares them alike."""
+    """Orders are alike if a sorting algorithm compares them alike.
+
+    A neighbour costs a scan, for each row: O(1) for swaps, and for all moves with all pairs on ranks; about log n for
+    Merge's insertions; some n, of fast additions, for its reversals and for insertions and reversals with all pairs on
+    orders. With other maps neighbours are written out and encoded.
+    """
 
     map: ComparisonMap
     view: View = "order"
@@ -53,21 +72,41 @@ class ByMap(Similarity):
         x, y = self._read(a, b)
         return np.asarray(self.map._distance(x[None], y[None])[0] / max(1, self.map.length))
 
-    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        if not isinstance(self.map, EnumerationMap | MergeMap):
+            return super().scan(centre, rows, move, weights)
+        change = self._changes(centre, rows, move)
+        return _blocks(change, weights[0] / max(1, self.map.length), weights[0] * self.distance(centre[None], rows))
+
+    def _changes(self, centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
+        """How Hamming distances of codes change."""
         if isinstance(self.map, EnumerationMap) and self.view == "rank":
-            change = _kendall_scan(centre, rows, move)
-        elif isinstance(self.map, MergeMap) and move == "swap":
-            change = _merge_scan(self.map, *self._read(centre[None], rows))
-            if self.view == "rank":
-                # Exchanging the items of two slots exchanges the slots of two items.
-                slots = np.sort(centre[move_slots(len(centre), move)], axis=1)
-                change = change[_triangle(len(centre), *slots.T)]
+            return _kendall_scan(centre, rows, move)
+        (here,), others = self._read(centre[None], rows)
+        if move == "swap":
+            if isinstance(self.map, EnumerationMap):
+                return _kendall_scan(invert(here), invert(others), move)[_in_other_view(here)]
+            if isinstance(self.map, MergeMap):
+                changes = _merge_swaps(self.map, here, others)
+                return changes if self.view == "order" else changes[_in_other_view(centre)]
+        steps, items = walk(len(centre), move)
+        if self.view == "rank":  # see _in_other_view
+            steps = np.concatenate([centre[items].astype(np.int32), steps[:, 2:]], axis=1)
+        kind = np.int16 if self.map.length < 1 << 15 else np.int32
+        moves = len(move_slots(len(centre), move))
+        if isinstance(self.map, MergeMap):
+            merge = self.map
+
+            def scan(part: Rows, out: NDArray[Any]) -> None:
+                bits = np.ascontiguousarray(merge._encode(part).T)
+                walks.merge_steps(here, bits, merge.nodes, _tree_links(merge), merge.padding == "comparison", steps, out)
+
         else:
-            return super().scan(centre, rows, move)
-        # Single precision is enough for a scan, and half the memory.
-        distances: NDArray[Any] = np.multiply(change, np.float32(1 / max(1, self.map.length)), dtype=np.float32)
-        distances += self.distance(centre[None], rows).astype(np.float32)
-        return distances
+
+            def scan(part: Rows, out: NDArray[Any]) -> None:
+                walks.pair_steps(here, _columns(part), steps, out)
+
+        return _scanned(others, moves, kind, scan)
 
     def _read(self, *rows: Rows) -> tuple[Rows, ...]:
         return tuple(each if self.view == "order" else invert(each) for each in rows)
@@ -85,28 +124,12 @@ class Footrule(Similarity):
     n: int
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        footrule = DISTANCES["footrule"]
         return footrule.cross(a, b, view="rank") / max(1, footrule.maximum(self.n))
 
-    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
-        if move == "reversal":
-            return super().scan(centre, rows, move)
-        # cost[k, l]: displacement of the item of slot k, were it in slot l.
-        slot = np.arange(self.n, dtype=np.int32)
-        cost = np.abs(slot[None, :, None] - invert(rows).T[centre][:, None, :].astype(np.int32))
-        stays = cost[slot, slot]
-        a, b = move_slots(self.n, move).T
-        change = cost[a, b] - stays[a]
-        if move == "swap":
-            change += cost[b, a] - stays[b]
-        else:
-            # The items between move up by one slot, or down: sums of that, up to each slot.
-            nothing = np.zeros((1, len(rows)), np.int32)
-            up = np.concatenate([nothing, np.cumsum(cost[slot[1:], slot[:-1]] - stays[1:], axis=0)])
-            down = np.concatenate([nothing, np.cumsum(cost[slot[:-1], slot[1:]] - stays[:-1], axis=0)])
-            change += np.where((a < b)[:, None], up[b] - up[a], down[a] - down[b])
-        largest = max(1, DISTANCES["footrule"].maximum(self.n))
-        return np.asarray(self.distance(centre[None], rows) + change / largest, np.float32)
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        change = _displacements(centre, rows, move, np.ones(self.n), self.n)
+        unit = weights[0] / max(1, footrule.maximum(self.n))
+        return _blocks(change, unit, weights[0] * self.distance(centre[None], rows))
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import SpearmanKernel
@@ -115,8 +138,28 @@ class Footrule(Similarity):
 
 
 @dataclass(frozen=True)
+class Positions(Similarity):
+    """Orders are alike if most slots hold the same item."""
+
+    n: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return hamming.cross(a, b) / max(1, hamming.maximum(self.n))
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        change = _displacements(centre, rows, move, np.ones(self.n), 1)
+        unit = weights[0] / max(1, hamming.maximum(self.n))
+        return _blocks(change, unit, weights[0] * self.distance(centre[None], rows))
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from mergebo.kernels import PositionKernel
+
+        return PositionKernel(self.n, active_dims=columns)
+
+
+@dataclass(frozen=True)
 class SameSlots(Similarity):
-    """Orders are alike if most slots hold the same item; each slot has its own lengthscale.
+    """As `Positions`, with a lengthscale for each slot.
 
     That is the diffusion kernel of COMBO (Oh et al. 2019) on one complete graph a slot: with n items it is 1 where two
     orders agree and `(1 - exp(-n beta)) / (1 + (n - 1) exp(-n beta))` where they do not, a number that stands for beta
@@ -125,13 +168,62 @@ class SameSlots(Similarity):
 
     n: int
 
+    @property
+    def lengthscales(self) -> int:
+        return self.n
+
     def distance(self, a: Rows, b: Rows) -> Floats:
         return np.asarray((a.T[:, :, None] != b.T[:, None, :]) / self.n)
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        change = _displacements(centre, rows, move, weights / self.n, 1)
+        return _blocks(change, 1.0, ((centre != rows) @ (weights / self.n))[None])
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import SlotsKernel
 
         return SlotsKernel(self.n, active_dims=columns)
+
+
+@dataclass(frozen=True)
+class Adjacency(Similarity):
+    """Orders are alike if most neighbouring pairs are the same.
+
+    `directed` tells (a, b) from (b, a); `cyclic` makes the last item a neighbour of the first, as in a round tour.
+    """
+
+    n: int
+    directed: bool = False
+    cyclic: bool = False
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return adjacency.cross(a, b, directed=self.directed, cyclic=self.cyclic) / self._largest
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        steps, _ = walk(self.n, move)
+
+        def scan(part: Rows, out: NDArray[Any]) -> None:
+            after, before = (_columns(self._neighbours(part, step)) for step in (1, -1))
+            walks.edge_steps(centre, after, after if self.directed else before, self.cyclic, steps, out)
+
+        change = _scanned(rows, len(move_slots(self.n, move)), np.int16, scan)
+        return _blocks(change, weights[0] / self._largest, weights[0] * self.distance(centre[None], rows))
+
+    def _neighbours(self, orders: Rows, step: int) -> Rows:
+        """For each item the one `step` slots further on, -1 where there is none."""
+        following = np.roll(orders, -step, axis=1)
+        if not self.cyclic:
+            following[:, -1 if step > 0 else 0] = -1
+        return np.take_along_axis(following, invert(orders), axis=1)
+
+    @property
+    def _largest(self) -> int:
+        return max(1, adjacency.maximum(self.n, directed=self.directed, cyclic=self.cyclic))
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from mergebo.kernels import AdjacencyKernel
+
+        return AdjacencyKernel(self.n, directed=self.directed, cyclic=self.cyclic, active_dims=columns)
 
 
 @dataclass(frozen=True)
@@ -144,9 +236,9 @@ class SameChoices(Similarity):
         x, y = a.astype(np.float64), b.astype(np.float64)
         return np.asarray((x.sum(axis=1)[:, None] + y.sum(axis=1)[None] - 2 * (x @ y.T)) / self.choices)
 
-    def scan(self, centre: Rows, rows: Rows, move: str) -> Floats:
-        differ = (rows != centre).T  # a flip of choice k makes it like the rows that differ there
-        return np.asarray(self.distance(centre[None], rows) + np.where(differ, -1, 1) / self.choices, np.float32)
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        change = np.where((rows != centre).T, -1, 1)  # a flip makes a choice like the rows that differ there
+        return _blocks(change, weights[0] / self.choices, weights[0] * self.distance(centre[None], rows))
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels.base import BitsKernel
@@ -167,20 +259,21 @@ class Product:
         parts = [factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items()]
         return np.concatenate([part.reshape(-1, len(a), len(b)) for part in parts])
 
-    def scan(self, row: Rows, rows: Rows, variable: str, move: str) -> Floats:
-        """The factors' distances of all neighbours by one kind of move of one variable: `(count, moves, rows)`."""
-        parts = []
-        for name, factor in self.factors.items():
+    def scan(self, row: Rows, rows: Rows, variable: str, move: str, weights: Floats) -> Iterator[Singles]:
+        """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`."""
+        fixed = np.zeros((1, len(rows)))
+        ends = np.cumsum([factor.lengthscales for factor in self.factors.values()])[:-1]
+        for (name, factor), own in zip(self.factors.items(), np.split(weights, ends), strict=True):
             where = self.space.slices[name]
             if name == variable:
-                parts.append(factor.scan(row[where], rows[:, where], move))
+                blocks = factor.scan(row[where], rows[:, where], move, own)
             else:
-                parts.append(factor.distance(row[None, where], rows[:, where]))
-        if len(parts) == 1:
-            return parts[0].reshape(-1, *parts[0].shape[-2:])
-        count, size = max(part.shape[-2] for part in parts), len(rows)
-        shaped = [part.reshape(-1, part.shape[-2], size) for part in parts]
-        return np.concatenate([np.broadcast_to(part, (len(part), count, size)) for part in shaped])
+                distance = factor.distance(row[None, where], rows[:, where])
+                fixed += np.tensordot(own, distance.reshape(len(own), 1, -1), axes=1)
+        for block in blocks:
+            if len(self.factors) > 1:
+                block += fixed.astype(np.float32)
+            yield block
 
     def kernel(self) -> Any:
         """The product as a GPyTorch kernel on whole rows."""
@@ -194,30 +287,80 @@ class Product:
 SCANNED = 64
 """Rows that are scanned at once: few enough for a scan's tables to stay near the processor."""
 
+BLOCK = 1 << 18
+"""Numbers in a block of a scan: they stay in the processor's cache while the model reads them."""
+
+
+def _parts(count: int, width: int) -> Iterator[slice]:
+    """Slices of 0..count-1, for blocks of `width` numbers each."""
+    step = max(1, BLOCK // max(1, width))
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def _blocks(change: NDArray[Any], unit: float, base: Floats) -> Iterator[Singles]:
+    """`base + unit * change`, in blocks."""
+    start = base.astype(np.float32)
+    for part in _parts(*change.shape):
+        block: Singles = np.multiply(change[part], np.float32(unit), dtype=np.float32)
+        block += start
+        yield block
+
+
+def _scanned(rows: Rows, moves: int, kind: Any, scan: Callable[[Rows, NDArray[Any]], None]) -> NDArray[Any]:
+    """What a compiled scan writes for all moves and rows, some rows at a time."""
+    parts = []
+    for start in range(0, len(rows) if moves else 0, SCANNED):
+        piece = rows[start : start + SCANNED]
+        out = np.empty((moves, len(piece)), kind)
+        scan(piece, out)
+        parts.append(out)
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts, axis=1) if parts else np.empty((moves, len(rows)), kind)
+
+
+def _columns(rows: Rows) -> NDArray[np.int32]:
+    """Rows as columns: what inner loops over the rows read contiguously."""
+    return np.ascontiguousarray(rows.T.astype(np.int32))
+
+
+def _displacements(centre: Rows, rows: Rows, move: str, weights: Floats, reach: int) -> Singles:
+    """Changes of the sum over items of `weights[slot] * min(displacement, reach)`."""
+    steps, _ = walk(len(centre), move)
+
+    def scan(part: Rows, out: Singles) -> None:
+        walks.slot_steps(_columns(invert(part))[centre], weights, reach, steps, out)
+
+    return _scanned(rows, len(move_slots(len(centre), move)), np.float32, scan)
+
 
 def _triangle(n: int, a: Ints, b: Ints) -> Ints:
     """Where the pair a < b stands among all pairs of n."""
     return np.asarray(a * n - a * (a + 1) // 2 + b - a - 1)
 
 
+def _in_other_view(order: Rows) -> Ints:
+    """Where a swap stands among those of the inverse: exchanging the items of two slots exchanges two items' slots."""
+    return _triangle(len(order), *np.sort(order[move_slots(len(order), "swap")], axis=1).T)
+
+
 def _kendall_scan(centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
     """Changes of the Kendall distance on ranks, for all moves of one kind."""
-    n, pairs = len(centre), len(centre) * (len(centre) - 1) // 2
-    out: list[NDArray[Any]] = []
-    for start in range(0, len(rows), SCANNED):
-        ranks = np.ascontiguousarray(invert(rows[start : start + SCANNED]).T.astype(np.int32))
-        count = ranks.shape[1]
-        if move == "swap":
-            swaps = np.empty((pairs, count), np.int16)
-            scans.kendall_swaps(centre, ranks, swaps)
-            out.append(swaps)
-            continue
-        insertions = np.empty((n, n, count), np.int16)
-        reversals = np.empty((pairs, count), np.int32)  # of long segments: more than 16 bits hold
-        scans.kendall_shifts(centre, ranks, insertions, reversals)
-        a, b = move_slots(n, move).T
-        out.append(insertions[a, b] if move == "insertion" else reversals[_triangle(n, a, b)])
-    return np.concatenate(out, axis=1)
+    n, slots = len(centre), move_slots(len(centre), move)
+    pairs = n * (n - 1) // 2
+
+    def swaps(part: Rows, out: NDArray[Any]) -> None:
+        scans.kendall_swaps(centre, _columns(invert(part)), out)
+
+    def shifts(part: Rows, out: NDArray[Any]) -> None:
+        insertions = np.empty((n, n, len(part)), np.int16)
+        reversals = np.empty((pairs, len(part)), np.int32)  # of long segments: more than 16 bits hold
+        scans.kendall_shifts(centre, _columns(invert(part)), insertions, reversals)
+        a, b = slots.T
+        out[:] = insertions[a, b] if move == "insertion" else reversals[_triangle(n, a, b)]
+
+    kind = np.int32 if move == "reversal" else np.int16
+    return _scanned(rows, len(slots), kind, swaps if move == "swap" else shifts)
 
 
 @lru_cache(maxsize=64)
@@ -225,14 +368,16 @@ def _table_starts(map: MergeMap) -> Ints:
     return scans.table_starts(map.nodes)
 
 
-def _merge_scan(map: MergeMap, centre: Rows, rows: Rows) -> scans.Changes:
-    """Changes of the Hamming distance of merge codes, for all swaps of two slots."""
-    n = map.n
-    out = np.empty((n * (n - 1) // 2, len(rows)), np.int16)
-    starts = _table_starts(map)
-    for start in range(0, len(rows), SCANNED):
-        bits = np.ascontiguousarray(map._encode(rows[start : start + SCANNED]).T)
-        part = np.empty((len(out), bits.shape[1]), np.int16)
-        scans.merge_swaps(centre[0], bits, map.nodes, starts, map.padding == "comparison", part)
-        out[:, start : start + SCANNED] = part
-    return out
+@lru_cache(maxsize=64)
+def _tree_links(map: MergeMap) -> Ints:
+    return walks.tree_links(map.nodes)
+
+
+def _merge_swaps(map: MergeMap, centre: Rows, rows: Rows) -> NDArray[Any]:
+    """Changes of the Hamming distance of merge codes, for all exchanges of two entries."""
+
+    def scan(part: Rows, out: NDArray[Any]) -> None:
+        bits = np.ascontiguousarray(map._encode(part).T)
+        scans.merge_swaps(centre, bits, map.nodes, _table_starts(map), map.padding == "comparison", out)
+
+    return _scanned(rows, map.n * (map.n - 1) // 2, np.int16, scan)

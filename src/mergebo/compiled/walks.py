@@ -1,0 +1,245 @@
+"""Distances along walks: an order changes by one exchange of two entries after another, and only what changes is counted.
+
+Every insertion is a walk of exchanges of neighbouring slots and every reversal one of exchanges around its middle, so a
+neighbourhood is a few walks with a neighbour at each step. `steps` is a table of `(i, j, place, fresh)`: exchange the
+entries i and j, first going back to where the walks began if `fresh`, and write the change of distance into row `place`
+of `out` unless that is negative. Inner loops run over the other orders, contiguously, as in `scans`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.compiled.jit import jit
+from mergebo.compiled.merge import Nodes
+
+Ints = NDArray[np.int64]
+Steps = NDArray[np.int32]
+Singles = NDArray[np.float32]
+
+
+@jit
+def slot_steps(targets: NDArray[np.int32], weights: NDArray[np.float64], reach: int, steps: Steps, out: Singles) -> None:
+    """Changes of the weighted, truncated displacement: an item costs `weights[slot] * min(|slot - target|, reach)`.
+
+    `targets[item, k]` is where the k-th other order has the item that began in slot `item`. A reach of 1 counts items in
+    another slot, one of n or more is the footrule.
+    """
+    n, others = targets.shape
+    here = np.arange(n)
+    total = np.zeros(others)  # in double precision: a walk may be long
+    for step in range(len(steps)):
+        i, j, place, fresh = steps[step]
+        if fresh:
+            here[:] = np.arange(n)
+            total[:] = 0
+        of_i, of_j, at_i, at_j = targets[here[i]], targets[here[j]], weights[i], weights[j]
+        for k in range(others):
+            total[k] += at_i * (min(abs(i - of_j[k]), reach) - min(abs(i - of_i[k]), reach))
+            total[k] += at_j * (min(abs(j - of_i[k]), reach) - min(abs(j - of_j[k]), reach))
+        here[i], here[j] = here[j], here[i]
+        if place >= 0:
+            row = out[place]
+            for k in range(others):
+                row[k] = total[k]
+
+
+@jit
+def edge_steps(
+    order: Ints, after: NDArray[np.int32], before: NDArray[np.int32], cyclic: bool, steps: Steps, out: NDArray[Any]
+) -> None:
+    """Changes of the number of neighbouring pairs that are not shared.
+
+    `after[item, k]` and `before[item, k]` are the neighbours of an item in the k-th other order, -1 at an open end; where
+    direction matters, `before` is `after` once more.
+    """
+    n, others = after.shape
+    here = order.copy()
+    total = np.zeros(others, out.dtype)
+    for step in range(len(steps)):
+        i, j, place = np.int64(min(steps[step, :2])), np.int64(max(steps[step, :2])), steps[step, 2]
+        if steps[step, 3]:
+            here[:] = order
+            total[:] = 0
+        # The pairs (left, left + 1) that change, each once: -1 if it is not there, or the same as another one.
+        before_i = i - 1 if i > 0 else (n - 1 if cyclic and j < n - 1 else -1)
+        after_j = j if j < n - 1 or cyclic else -1
+        lefts = (before_i, i, j - 1 if j > i + 1 else -1, after_j)
+        for sign in (1, -1):  # pairs that were shared are lost, then those that are shared are won
+            for left in lefts:
+                if left < 0:
+                    continue
+                item, follower = here[left], here[left + 1 if left < n - 1 else 0]
+                next_to, last_to = after[item], before[item]
+                for k in range(others):
+                    total[k] += sign * ((next_to[k] == follower) | (last_to[k] == follower))
+            if sign == 1:
+                here[i], here[j] = here[j], here[i]
+        if place >= 0:
+            out[place] = total
+
+
+@jit
+def pair_steps(row: Ints, rows: NDArray[np.int32], steps: Steps, out: NDArray[Any]) -> None:
+    """Changes of the number of pairs of entries that stand the other way round; `rows[entry, k]` is the k-th other row.
+
+    An exchange of the values p < q turns the pairs of the two with each entry whose value is between: that many additions
+    a step.
+    """
+    n, others = rows.shape
+    here, holder = row.copy(), np.empty(n, np.int64)  # holder[value]: the entry that has it
+    total = np.zeros(others, out.dtype)
+    for step in range(len(steps)):
+        i, j, place, fresh = steps[step]
+        if fresh:
+            here[:] = row
+            total[:] = 0
+            for k in range(n):
+                holder[row[k]] = k
+        low, high = (i, j) if here[i] < here[j] else (j, i)
+        at_low, at_high = rows[low], rows[high]
+        for k in range(others):
+            total[k] += 1 if at_low[k] < at_high[k] else -1
+        for value in range(here[low] + 1, here[high]):
+            between = rows[holder[value]]
+            for k in range(others):
+                # 1 for each of the two pairs that agreed, -1 for each that did not
+                total[k] += 2 * (np.int32(at_low[k] < between[k]) + np.int32(between[k] < at_high[k])) - 2
+        here[i], here[j] = here[j], here[i]
+        holder[here[i]], holder[here[j]] = i, j
+        if place >= 0:
+            out[place] = total
+
+
+@jit
+def _final_run(by_rank: Ints, middle: np.int64, comparison: bool) -> int:
+    """The rank from which on all slots are in one half, and bits are turned round (comparison padding): the end if not."""
+    if not comparison:
+        return len(by_rank)
+    start = len(by_rank) - 1
+    while (by_rank[start - 1] >= middle) == (by_rank[-1] >= middle):
+        start -= 1
+    return start
+
+
+@jit
+def _update(
+    m: np.int64,
+    first: int,
+    last: int,
+    nodes: Nodes,
+    by_rank: Ints,
+    comparison: bool,
+    runs: Ints,
+    code: NDArray[np.uint8],
+    bits: NDArray[np.uint8],
+    total: NDArray[Any],
+) -> None:
+    """Bring a node's code and the distances up to date after its ranks first..last have got other slots."""
+    middle, offset, width = np.int64(nodes[m, 1]), np.int64(nodes[m, 3]), np.int64(nodes[m, 4])
+    old = run = runs[m]
+    if last >= old - 1:
+        run = runs[m] = _final_run(by_rank, middle, comparison)
+    for begin, end in ((first, last + 1), (min(run, old), max(run, old))):
+        for k in range(begin, min(end, width)):
+            bit = (by_rank[k] >= middle) != (k >= run)
+            if bit != code[offset + k]:
+                code[offset + k] = bit
+                column = bits[offset + k]
+                if bit:
+                    for q in range(len(total)):
+                        total[q] += 1 - 2 * column[q]
+                else:
+                    for q in range(len(total)):
+                        total[q] += 2 * column[q] - 1
+
+
+@jit
+def merge_steps(
+    row: Ints, bits: NDArray[np.uint8], nodes: Nodes, links: Ints, comparison: bool, steps: Steps, out: NDArray[Any]
+) -> None:
+    """Changes of the Hamming distance of merge codes; `bits[bit, k]` is the k-th other code, `links` from `tree_links`.
+
+    Each node keeps its slots in the order of their values. An exchange of slots i and j trades their places in the nodes
+    that hold both, turns two bits of the lowest of these, and below it moves each of the two to another rank among the
+    slots of its half. The two slots of an insertion's step are neighbours, and their lowest common node is small: about
+    log n bits change. A reversal's step changes up to a quarter of n.
+    """
+    others = bits.shape[1]
+    kept = links[-1, 0] + np.int64(nodes[-1, 2] - nodes[-1, 0])
+    first_by_rank, first_rank = np.empty(kept, np.int64), np.empty(kept, np.int64)
+    first_code, first_runs = np.zeros(len(bits), np.uint8), np.empty(len(nodes), np.int64)
+    for m in range(len(nodes)):
+        low, middle, high = np.int64(nodes[m, 0]), np.int64(nodes[m, 1]), np.int64(nodes[m, 2])
+        begin, offset, width = links[m, 0], np.int64(nodes[m, 3]), np.int64(nodes[m, 4])
+        by_value = low + np.argsort(row[low:high])
+        for k in range(high - low):
+            first_by_rank[begin + k] = by_value[k]
+            first_rank[begin + by_value[k] - low] = k
+        first_runs[m] = _final_run(by_value, middle, comparison)
+        for k in range(width):
+            first_code[offset + k] = (by_value[k] >= middle) != (k >= first_runs[m])
+    by_rank, rank, code, runs = first_by_rank.copy(), first_rank.copy(), first_code.copy(), first_runs.copy()
+    total = np.zeros(others, out.dtype)
+    for step in range(len(steps)):
+        i, j, place = np.int64(min(steps[step, :2])), np.int64(max(steps[step, :2])), steps[step, 2]
+        if steps[step, 3]:
+            by_rank[:], rank[:], code[:], runs[:] = first_by_rank, first_rank, first_code, first_runs
+            total[:] = 0
+        common = np.int64(0)  # the lowest node that holds both
+        while True:
+            low, middle, high = np.int64(nodes[common, 0]), np.int64(nodes[common, 1]), np.int64(nodes[common, 2])
+            here = by_rank[links[common, 0] : links[common, 0] + high - low]
+            ranks = rank[links[common, 0] : links[common, 0] + high - low]
+            a, b = ranks[i - low], ranks[j - low]
+            ranks[i - low], ranks[j - low] = b, a
+            here[a], here[b] = j, i
+            if i < middle <= j:
+                break
+            common = links[common, 1] if j < middle else links[common, 2]
+        for k in (a, b):
+            _update(common, k, k, nodes, here, comparison, runs, code, bits, total)
+        for slot in (i, j):
+            # In its half, and in halves of that, the slot passes those between its old and its new rank.
+            node, around, middle_here = common, here, middle
+            lower, upper, upwards = min(a, b), max(a, b), (a < b) == (slot == i)
+            while True:
+                right = slot >= middle_here
+                passed = np.int64(0)
+                for k in range(lower, upper + 1):
+                    if around[k] != i and around[k] != j and (around[k] >= middle_here) == right:
+                        passed += 1
+                node = links[node, 2] if right else links[node, 1]
+                if passed == 0 or node < 0:
+                    break
+                low, middle_here, high = np.int64(nodes[node, 0]), np.int64(nodes[node, 1]), np.int64(nodes[node, 2])
+                around = by_rank[links[node, 0] : links[node, 0] + high - low]
+                ranks = rank[links[node, 0] : links[node, 0] + high - low]
+                source = ranks[slot - low]
+                direction = 1 if upwards else -1
+                target = source + direction * passed
+                for k in range(source, target, direction):
+                    moved = around[k + direction]
+                    around[k] = moved
+                    ranks[moved - low] = k
+                around[target] = slot
+                ranks[slot - low] = target
+                lower, upper = min(source, target), max(source, target)
+                _update(node, lower, upper, nodes, around, comparison, runs, code, bits, total)
+        if place >= 0:
+            out[place] = total
+
+
+def tree_links(nodes: Nodes) -> Ints:
+    """For each node where its slots are kept, and its left and right child; -1 for a child that is a single slot."""
+    spans = [(low, middle, high) for low, middle, high, *_ in nodes.tolist()]
+    index = {(low, high): m for m, (low, _, high) in enumerate(spans)}
+    begins = np.cumsum([0, *(high - low for low, _, high in spans)])
+    rows = [
+        (begins[m], index.get((low, middle), -1), index.get((middle, high), -1))
+        for m, (low, middle, high) in enumerate(spans)
+    ]
+    return np.array(rows, np.int64).reshape(-1, 3)
