@@ -41,7 +41,7 @@ def test_calls_are_read_as_they_are_written() -> None:
     assert read_call(write_call("a-b", {"x": 1, "y": "z", "w": (1, 2)})) == ("a-b", {"x": 1, "y": "z", "w": (1, 2)})
     assert split_calls("a, b(c=1,d=2),e") == ["a", "b(c=1,d=2)", "e"]
     for wrong in ("a(", "a(1)", "a(b=c)", "a b"):
-        with pytest.raises(ArgumentError, match="reads? like"):
+        with pytest.raises(ArgumentError, match=r"reads? like"):
             read_call(wrong)
 
 
@@ -120,11 +120,8 @@ def test_settings_come_from_the_protocol_unless_the_method_has_its_own() -> None
 
 
 def test_relabelling_is_the_same_for_all_methods_and_another_for_each_seed() -> None:
-    first, again, other = (
-        Job("qap:chr12a", method, seed, 5, 2, relabelled=True) for method, seed in (("a", 0), ("b", 0), ("a", 1))
-    )
-    row = np.arange(12)
-    values = [float(job.make_problem().evaluate_rows(row)) for job in (first, again, other)]
+    jobs = [Job("qap:chr12a", method, seed, 5, 2, relabelled=True) for method, seed in (("a", 0), ("b", 0), ("a", 1))]
+    values = [float(job.make_problem().evaluate_rows(np.arange(12))) for job in jobs]
     assert values[0] == values[1] != values[2]
 
 
@@ -278,14 +275,9 @@ def test_a_killed_worker_process_costs_no_other_job(uninterrupted: Path, tmp_pat
     while not path.exists() or path.read_bytes().count(b"\n") < 4:
         assert process.poll() is None
         time.sleep(0.01)
-    workers = [
-        int(child)
-        for child in children.read_text().split()
-        if "loky" in Path(f"/proc/{child}/cmdline").read_text()
-        and "resource" not in Path(f"/proc/{child}/cmdline").read_text()
-    ]
-    assert workers
-    os.kill(workers[0], signal.SIGKILL)
+    lines = {int(child): Path(f"/proc/{child}/cmdline").read_text() for child in children.read_text().split()}
+    worker = next(child for child, line in lines.items() if "loky" in line and "resource" not in line)
+    os.kill(worker, signal.SIGKILL)
     assert process.wait() == 0
     assert values(tmp_path) == values(uninterrupted)
 

@@ -82,10 +82,7 @@ def suites() -> None:
     from mergebo.experiments import SUITES
 
     for name, suite in SUITES.items():
-        count = len(suite.jobs())
-        typer.echo(
-            f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds 0-{suite.seeds - 1}; {count} jobs"
-        )
+        typer.echo(f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds 0-{suite.seeds - 1}")
         for case in suite.cases:
             renamed = ", relabelled" if case.relabelled else ""
             typer.echo(f"    {case.group}: {case.problem}, {case.initial} + {case.budget - case.initial}{renamed}")
