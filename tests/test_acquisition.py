@@ -123,17 +123,115 @@ def test_ascent_ends_at_a_local_optimum_and_reports_the_best_first() -> None:
     assert (np.diff(values) <= 0).all()
 
 
-def test_forbidden_rows_are_passed_through_but_not_returned() -> None:
+@pytest.mark.parametrize("seed", [None, 0])
+def test_forbidden_rows_are_passed_through_but_not_returned(seed: int | None) -> None:
     target = np.arange(8)
 
     def value(rows: np.ndarray) -> np.ndarray:
         return -pm.hamming(rows, target).astype(float)
 
     rows, values = acquisition.ascend(
-        acquisition.Listed(value, SPACE), SPACE.sample_rows(5, seed=0), forbidden=lambda rows: (rows == target).all(axis=1)
+        acquisition.Listed(value, SPACE),
+        SPACE.sample_rows(5, seed=0),
+        first=None if seed is None else np.random.default_rng(seed),
+        forbidden=lambda rows: (rows == target).all(axis=1),
     )
     assert values[0] == -2
-    assert rows[0].tolist() != target.tolist()
+    assert not (rows == target).all(axis=1).any()
+
+
+class TestFirstImprovement:
+    @pytest.mark.parametrize("moves", [("swap",), ("insertion", "reversal")])
+    @pytest.mark.parametrize("some", [1, 5, 1000])
+    def test_ends_at_a_local_optimum(self, moves: tuple[str, ...], some: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of the whole neighbourhood, of any function, however few neighbours are looked at first."""
+        monkeypatch.setattr("mergebo.acquisition.search.SOME", some)
+        space = mb.Space(route=mb.Permutation(7), picks=mb.Binary(3))
+        weights = np.random.default_rng(1).normal(size=(10, 10))
+
+        def value(rows: np.ndarray) -> np.ndarray:
+            return np.sin(rows @ weights).sum(axis=1)
+
+        landscape = acquisition.Listed(value, space, moves)
+        for seed in range(5):
+            rows, values = acquisition.ascend(
+                landscape, space.sample_rows(1, seed=seed), steps=10_000, first=np.random.default_rng(seed)
+            )
+            assert values[0] >= np.round(value(acquisition.neighbours(rows[0], space, moves)).max(), 7)
+            assert values[0] == pytest.approx(value(rows[:1])[0], abs=1e-6)
+
+    def test_the_same_seed_climbs_the_same_way(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("mergebo.acquisition.search.SOME", 5)
+        landscape = acquisition.Acquisition(model(), acquisition.log_expected_improvement, -1.0)
+        starts = SPACE.sample_rows(3, seed=1)
+        climbs = [acquisition.ascend(landscape, starts, first=np.random.default_rng(seed))[0] for seed in (0, 0, 1)]
+        np.testing.assert_array_equal(climbs[0], climbs[1])
+        assert climbs[0].shape != climbs[2].shape or (climbs[0] != climbs[2]).any()
+
+    def test_is_as_high_as_steepest_ascent_with_far_fewer_scans(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        space = mb.PermutationSpace(150)
+        problem = mb.problems.get("tsp:random", n=150)
+        rows = space.sample_rows(40, seed=0)
+        fitted = GP(ModelBased(mallows_orders).similarity(space), rows, problem.evaluate(rows))
+        landscape = acquisition.Acquisition(fitted, acquisition.log_expected_improvement, float(fitted.y.min()))
+        scans = []
+        whole = acquisition.Acquisition.scan
+        monkeypatch.setattr(acquisition.Acquisition, "scan", lambda *a: scans.append(0) or whole(*a))
+        starts = np.concatenate([rows[[fitted.y.argmin()]], space.sample_rows(3, seed=2)])
+        _, steepest = acquisition.ascend(landscape, starts, probe=3)
+        most = len(scans)
+        found, first = acquisition.ascend(landscape, starts, probe=3, first=np.random.default_rng(0), enough=1e-3)
+        assert first[0] >= steepest[0] - 0.05
+        assert len(scans) - most < most / 2
+        assert (np.sort(found, axis=1) == np.arange(150)).all()
+
+    @pytest.mark.parametrize("n", [7, 55])
+    def test_by_name(self, n: int) -> None:
+        space = mb.PermutationSpace(n)
+        runs = []
+        for _ in range(2):
+            result = mb.minimize(
+                lambda order: float(pm.footrule(order, np.arange(n))),
+                space,
+                budget=14,
+                initial=8,
+                method="bops-h",
+                ascent="first",
+            )
+            assert len({tuple(trial.point) for trial in result.trials}) == 14
+            runs.append([trial.point.tolist() for trial in result.trials])
+        assert runs[0] == runs[1]
+        with pytest.raises(errors.ArgumentError, match="did you mean 'first'"):
+            mb.Optimizer(space, "bops-h", ascent="frist")
+
+
+def test_a_climb_ends_when_it_gains_too_little() -> None:
+    space = mb.PermutationSpace(30)
+
+    def value(rows: np.ndarray) -> np.ndarray:
+        return 1 - 1e-5 * pm.hamming(rows, np.arange(30))
+
+    landscape = acquisition.Listed(value, space)
+    start = np.arange(30)[::-1][None].copy()
+    assert acquisition.ascend(landscape, start)[1][0] == 1
+    short = acquisition.ascend(landscape, start, enough=1e-3)[1][0]
+    assert value(start)[0] < short < 1
+
+
+@pytest.mark.parametrize("moves", [(), ("swap",), ("swap", "insertion", "reversal")])
+def test_random_neighbours_are_neighbours(moves: tuple[str, ...]) -> None:
+    """Each at most once; all of them, if so many are wanted."""
+    space = mb.Space(route=mb.Permutation(5), picks=mb.Binary(3))
+    row = space.sample_rows(seed=0)
+    every = {tuple(each) for each in acquisition.neighbours(row, space, moves)}
+    drawn = moves_module.random_neighbours(row, space, moves, 1000, np.random.default_rng(0))
+    assert len(drawn) == sum(len(each) for each in moves_module.neighbourhoods(row, space, moves))
+    assert {tuple(each) for each in drawn} == every
+    few = moves_module.random_neighbours(row, space, moves, 3, np.random.default_rng(1))
+    assert len(few) == 3
+    assert {tuple(each) for each in few} <= every
+    lone = mb.PermutationSpace(1)
+    assert moves_module.random_neighbours(np.array([0]), lone, moves, 5, np.random.default_rng(0)).shape == (0, 1)
 
 
 def test_rank_view_methods_do_not_care_for_names() -> None:

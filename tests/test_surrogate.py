@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from botorch.fit import fit_gpytorch_mll
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from scipy.optimize import check_grad
 
 import mergebo as mb
+from mergebo import errors
 from mergebo.optimizers.methods import METHODS
 from mergebo.optimizers.models import ModelBased
 from mergebo.spaces import AnySpace
@@ -56,6 +58,33 @@ class TestAgainstBoTorch:
             value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
         assert -ours == pytest.approx(value, rel=1e-6)
 
+    def test_fixed_noise(self, name: str, space: AnySpace) -> None:
+        """Posterior and marginal likelihood with `train_Yvar`, and nothing better for BoTorch's own fit to find."""
+        rows, values = data(space)
+        noise = 1e-2
+        model = GP(product(space, name), rows, values, noise=noise)
+        assert model.hyperparameters.noise == pytest.approx(noise)
+        theirs = model.to_botorch()
+        assert isinstance(theirs.likelihood, FixedNoiseGaussianLikelihood)
+        test = space.sample_rows(25, seed=5)
+        with torch.no_grad():
+            posterior = theirs.eval().posterior(torch.from_numpy(test.astype(float)))
+        mean, deviation = model.predict_standardised(test)
+        np.testing.assert_allclose(mean, posterior.mean[:, 0].numpy(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(deviation**2, posterior.variance[:, 0].numpy(), rtol=1e-5, atol=1e-7)
+        distances = product(space, name).distances(rows, rows)
+        ours, _ = negative_log_posterior(model.hyperparameters.logs, distances, model.y, learns_noise=False)
+        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
+        theirs.train()
+        with torch.no_grad():
+            value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
+        assert -ours == pytest.approx(value, rel=1e-6)
+        fit_gpytorch_mll(mll)
+        theirs.train()
+        with torch.no_grad():
+            best = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
+        assert -ours >= best - 1e-3
+
     def test_optimum(self, name: str, space: AnySpace) -> None:
         """BoTorch's own fit, started where ours ended, finds nothing better."""
         rows, values = data(space)
@@ -75,13 +104,14 @@ def test_gradient() -> None:
     rows, values = data(MIXED)
     distances = product(MIXED).distances(rows, rows)
     y, _, _ = standardised(values)
-    for logs in ([0.0, 0.3, 0.1, -3], [-1.0, 1, -0.5, -1]):
-        error = check_grad(
-            lambda at: negative_log_posterior(at, distances, y)[0],
-            lambda at: negative_log_posterior(at, distances, y)[1],
-            np.array(logs),
-        )
-        assert error < 1e-4
+    for learns_noise in (True, False):
+        for logs in ([0.0, 0.3, 0.1, -3], [-1.0, 1, -0.5, -1]):
+            error = check_grad(
+                lambda at, learns=learns_noise: negative_log_posterior(at, distances, y, learns)[0],
+                lambda at, learns=learns_noise: negative_log_posterior(at, distances, y, learns)[1],
+                np.array(logs),
+            )
+            assert error < 1e-4
 
 
 @pytest.mark.filterwarnings("error")
@@ -133,6 +163,19 @@ def test_noise_is_learned() -> None:
     noisy = clean + np.random.default_rng(0).normal(0, 2 * clean.std(), 60)
     similarity = product(space, "bops-h")
     assert GP(similarity, rows, noisy).hyperparameters.noise > 10 * GP(similarity, rows, clean).hyperparameters.noise
+
+
+def test_fixed_noise_stays_in_fantasies_and_is_checked() -> None:
+    space = mb.PermutationSpace(6)
+    rows, values = data(space)
+    model = GP(product(space), rows, values, noise=0.1).with_points(space.sample_rows(2, seed=1))
+    assert model.hyperparameters.noise == pytest.approx(0.1)
+    assert isinstance(model.to_botorch().likelihood, FixedNoiseGaussianLikelihood)
+    for bad in (0.0, -1.0, 1e-9, float("nan"), float("inf"), "1e-4"):
+        with pytest.raises(errors.ArgumentError, match="noise is a variance"):
+            GP(product(space), rows, values, noise=bad)  # type: ignore[arg-type]
+        with pytest.raises(errors.ArgumentError, match="noise is a variance"):
+            mb.Optimizer(space, "mergebo", noise=bad)
 
 
 def test_fit_is_not_worse_from_a_bad_start() -> None:

@@ -1,8 +1,8 @@
-"""Searching for the row with the largest acquisition value: steepest ascent through whole neighbourhoods."""
+"""Searching for the row with the largest acquisition value: steepest ascent or first improvement, by neighbourhoods."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.values import Floats
-from mergebo.moves import MOVES, move_slots, neighbourhoods
+from mergebo.moves import MOVES, move_slots, neighbourhoods, random_neighbours
 from mergebo.spaces import AnySpace, Permutation, Rows
 from mergebo.surrogate import GP
 
@@ -21,7 +21,10 @@ TIES = 30
 """Neighbours that are valued again besides the best ones, if a scan cannot tell them apart."""
 
 COMPOUND = 51
-"""Orders of at least so many items are climbed by several swaps at a time."""
+"""Rows of at least so many numbers are climbed by several moves at a time."""
+
+SOME = 64
+"""Neighbours that first improvement values together."""
 
 
 def neighbours(row: Rows, space: AnySpace, moves: tuple[str, ...] = ("swap",)) -> Rows:
@@ -41,6 +44,10 @@ class Landscape(Protocol):
         """At least the `count` best neighbours of a row, if there are so many; which is best is for `value` to say."""
         ...
 
+    def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
+        """Different random neighbours of a row, as many as there are up to `count`."""
+        ...
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -56,6 +63,9 @@ class Listed:
     def best_neighbours(self, row: Rows, count: int) -> Rows:
         around = neighbours(row, self.space, self.moves)
         return around[_contenders(self.function(around), count)]
+
+    def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
+        return random_neighbours(row, self.space, self.moves, count, rng)
 
 
 @dataclass(frozen=True)
@@ -94,27 +104,14 @@ class Acquisition:
                         changed[where.start + k] ^= 1
                     found.append(changed)
                 if kind == "swap" and where.stop - where.start >= COMPOUND:
-                    compounds += self._compounds(row, where, scanned)
+                    best = move_slots(variable.width, kind)[_best_first(np.round(scanned, 4), 8 * variable.width)]
+                    compounds += _compounds(row, ((slots, row[slots[::-1]]) for slots in where.start + best))
         if not found:
             return np.empty((0, len(row)), row.dtype)
         return np.array([*found, *compounds])
 
-    @staticmethod
-    def _compounds(row: Rows, where: slice, scanned: Floats) -> list[Rows]:
-        """The best swaps without a common slot, made together: two, four, eight ... of them."""
-        n = where.stop - where.start
-        made, out = row.copy(), []
-        taken = np.zeros(n, bool)
-        count = 0
-        for a, b in move_slots(n, "swap")[np.argsort(-np.round(scanned, 4), kind="stable")[: 8 * n]].tolist():
-            if taken[a] or taken[b]:
-                continue
-            taken[[a, b]] = True
-            made[[where.start + a, where.start + b]] = made[[where.start + b, where.start + a]]
-            count += 1
-            if count > 1 and count & (count - 1) == 0:
-                out.append(made.copy())
-        return out
+    def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
+        return random_neighbours(row, self.model.similarity.space, self.moves, count, rng)
 
     def scan(self, row: Rows, variable: str, move: str) -> Floats:
         """Acquisition values of all neighbours by one kind of move of one variable, in single precision."""
@@ -134,6 +131,29 @@ def _contenders(values: Floats, count: int) -> NDArray[np.int64]:
     return np.union1d(top, close)
 
 
+def _best_first(values: Floats, count: int) -> NDArray[np.int64]:
+    """Indices of the `count` largest values, largest first, equal ones in their own order."""
+    least = np.partition(values, -count)[-count] if count < len(values) else -np.inf
+    among = np.flatnonzero(values >= least)
+    return among[np.argsort(-values[among], kind="stable")][:count]
+
+
+def _compounds(row: Rows, changes: Iterable[tuple[NDArray[np.int64], Rows]]) -> list[Rows]:
+    """Several changes (where, and what to) of a row made at once, those that do not meet: two, four, eight ... of them."""
+    made, out = row.copy(), []
+    taken = np.zeros(len(row), bool)
+    count = 0
+    for where, what in changes:
+        if taken[where].any():
+            continue
+        taken[where] = True
+        made[where] = what
+        count += 1
+        if count > 1 and count & (count - 1) == 0:
+            out.append(made.copy())
+    return out
+
+
 def ascend(
     landscape: Landscape,
     starts: Rows,
@@ -142,8 +162,14 @@ def ascend(
     probe: int | None = None,
     finalists: int = 2,
     forbidden: Callable[[Rows], NDArray[np.bool_]] | None = None,
+    first: np.random.Generator | None = None,
+    enough: float = 0.0,
 ) -> tuple[Rows, Floats]:
-    """Steepest ascent from every start: what was met on the way with its values, best first.
+    """Climb from every start: what was met on the way with its values, best first.
+
+    Steepest ascent, or with a generator as `first` first improvement: of `SOME` random neighbours the best one is taken if
+    it is better, and the whole neighbourhood is looked at only if none is. Either way a climb ends where no neighbour is
+    better, after `steps` steps, or when ten steps have together gained less than `enough` of the value.
 
     With `probe`, every start is climbed so many steps and only the best `finalists` go on to the end. `forbidden` rows
     (already tried) may be passed through but are not returned, unless nothing else was met.
@@ -155,25 +181,47 @@ def ascend(
 
     met, met_values = [starts], [value(starts)]
 
+    def look(here: Rows, here_value: float) -> tuple[Rows, Floats]:
+        """Rows to go on to, with their values."""
+        if first is not None:
+            some = landscape.random_neighbours(here, SOME, first)
+            values = value(some)
+            better = _best_first(values, int((values > here_value).sum()))
+            if len(better):
+                together = []
+                if len(here) >= COMPOUND:
+                    together = _compounds(
+                        here, ((np.flatnonzero(each != here), each[each != here]) for each in some[better])
+                    )
+                kept, kept_values = some[better[:5]], values[better[:5]]
+                if not together:
+                    return kept, kept_values
+                return np.concatenate([kept, together]), np.concatenate([kept_values, value(np.array(together))])
+        around = landscape.best_neighbours(here, 5)
+        return around, value(around)
+
     def climb(here: Rows, here_value: float, most: int) -> tuple[Rows, float, bool]:
-        """Where `most` steps lead, and whether that is a summit."""
+        """Where `most` steps lead, and whether to stay there."""
+        trace = [here_value]
         for _ in range(most):
-            around = landscape.best_neighbours(here, 5)
+            around, values = look(here, here_value)
             if not len(around):
                 return here, here_value, True
-            values = value(around)
             met.append(around)
             met_values.append(values)
             if not values.max() > here_value:
                 return here, here_value, True
             here, here_value = around[values.argmax()], float(values.max())
+            trace.append(here_value)
+            if len(trace) > 10 and here_value - trace[-11] < enough * abs(here_value):
+                return here, here_value, True
         return here, here_value, False
 
-    first = steps if probe is None else min(probe, steps)
-    reached = [climb(start, float(height), first) for start, height in zip(starts, met_values[0], strict=True)]
+    start_steps = steps if probe is None else min(probe, steps)
+    reached = [climb(start, float(height), start_steps) for start, height in zip(starts, met_values[0], strict=True)]
     for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
         if not summit:
-            climb(here, here_value, steps - first)
+            climb(here, here_value, steps - start_steps)
     rows, every = np.concatenate(met), np.concatenate(met_values)
     if forbidden is not None:
         allowed = ~forbidden(rows)

@@ -41,6 +41,8 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "incumbents": 1,
         "randoms": 10,
         "steps": 100,
+        "ascent": "steepest",
+        "noise": 1e-4,
     },
     "paper-high": {"budget": 55, "initial": 5, "incumbents": 1, "randoms": 10, "search": "relaxation"},
 }

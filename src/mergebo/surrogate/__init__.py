@@ -1,6 +1,6 @@
 """Building, fitting and reading a Gaussian process over orders and mixed points."""
 
-from mergebo.surrogate.gp import GP, Hyperparameters, fit
+from mergebo.surrogate.gp import GP, Hyperparameters, check_noise, fit
 from mergebo.surrogate.similarity import (
     Adjacency,
     ByMap,
@@ -23,5 +23,6 @@ __all__ = [
     "SameChoices",
     "SameSlots",
     "Similarity",
+    "check_noise",
     "fit",
 ]

@@ -15,6 +15,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
+from mergebo.errors import ArgumentError
 from mergebo.spaces import Rows
 from mergebo.surrogate.similarity import Floats, Product
 
@@ -61,8 +62,8 @@ def standardised(values: Floats) -> tuple[Floats, float, float]:
     return (values - centre) / spread, centre, spread
 
 
-def negative_log_posterior(logs: Floats, distances: Floats, y: Floats) -> tuple[float, Floats]:
-    """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient.
+def negative_log_posterior(logs: Floats, distances: Floats, y: Floats, learns_noise: bool = True) -> tuple[float, Floats]:
+    """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient; given noise has no prior.
 
     The constant mean takes its best value for the others (generalised least squares), so its derivative is zero.
     """
@@ -90,7 +91,7 @@ def negative_log_posterior(logs: Floats, distances: Floats, y: Floats) -> tuple[
     gradient[-2] = triangle.sum() - 0.5 * np.trace(triangle) - 0.5 * alpha @ signal @ alpha
     for k, (rate, distance) in enumerate(zip(rates, distances, strict=True)):
         gradient[k] = rate * (np.vdot(triangle, distance) - 0.5 * alpha @ (signal * distance) @ alpha)
-    for k, (mean, deviation) in enumerate(_priors(len(distances))):
+    for k, (mean, deviation) in enumerate(_priors(len(distances))[: None if learns_noise else -1]):
         # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
         value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
         gradient[k] += (logs[k] - mean) / deviation**2 + 1
@@ -101,10 +102,26 @@ def _priors(factors: int) -> list[tuple[float, float]]:
     return [LENGTHSCALE_PRIOR] * factors + [OUTPUTSCALE_PRIOR, NOISE_PRIOR]
 
 
-def fit(distances: Floats, y: Floats, start: Hyperparameters | None = None) -> Hyperparameters:
-    """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data."""
+def check_noise(noise: float | None) -> None:
+    """None, or a variance that keeps matrices invertible."""
+    if noise is not None and not (isinstance(noise, int | float) and LEAST_NOISE <= noise < np.inf):
+        raise ArgumentError(
+            f"noise is a variance of standardised values, at least {LEAST_NOISE:g}, or None to learn it, got {noise!r}"
+        )
+
+
+def fit(
+    distances: Floats, y: Floats, start: Hyperparameters | None = None, *, noise: float | None = None
+) -> Hyperparameters:
+    """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data.
+
+    The noise variance is one of them, unless it is given.
+    """
+    check_noise(noise)
     factors = len(distances)
     bounds = [BOUNDS[0]] * factors + [*BOUNDS[1:]]
+    if noise is not None:
+        bounds[-1] = (np.log(noise), np.log(noise))
     typical = np.array([mean for mean, _ in _priors(factors)])
     starts = [typical, np.array([*typical[:factors] - 1, 0.0, -1.0]), np.array([*typical[:factors] + 1, 0.5, -8.0])]
     if start is not None:
@@ -114,7 +131,13 @@ def fit(distances: Floats, y: Floats, start: Hyperparameters | None = None) -> H
     def descend(logs: Floats, steps: int) -> tuple[float, Floats]:
         options = {"maxiter": steps, "ftol": 1e-8, "gtol": 1e-4}
         found = minimize(
-            negative_log_posterior, logs, args=(distances, y), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            negative_log_posterior,
+            logs,
+            args=(distances, y, noise is None),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options=options,
         )
         return (float(found.fun), found.x) if np.isfinite(found.fun) else (np.inf, logs)
 
@@ -133,12 +156,15 @@ class GP:
         values: Floats,
         *,
         hyperparameters: Hyperparameters | None = None,
+        noise: float | None = None,
     ) -> None:
+        """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given."""
         self.similarity = similarity
         self.rows = rows
+        self.noise = noise
         self.y, self.centre, self.spread = standardised(np.asarray(values, np.float64))
         distances = similarity.distances(rows, rows)
-        self.hyperparameters = hyperparameters or fit(distances, self.y)
+        self.hyperparameters = hyperparameters or fit(distances, self.y, noise=noise)
         covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
         # W = L^-1: with it variances of many points are one matrix product.
         self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
@@ -203,7 +229,8 @@ class GP:
         """The model after it has seen what it expects at further rows (fantasies); hyperparameters stay."""
         expected, _ = self.predict(rows)
         values = np.concatenate([self.centre + self.spread * self.y, expected])
-        return GP(self.similarity, np.concatenate([self.rows, rows]), values, hyperparameters=self.hyperparameters)
+        every = np.concatenate([self.rows, rows])
+        return GP(self.similarity, every, values, hyperparameters=self.hyperparameters, noise=self.noise)
 
     def to_botorch(self) -> SingleTaskGP:
         """The same model as BoTorch's, with these hyperparameters; it predicts standardised values."""
@@ -216,19 +243,25 @@ class GP:
 
         kernel = ScaleKernel(self.similarity.kernel(), outputscale_prior=LogNormalPrior(*OUTPUTSCALE_PRIOR))
         factors = getattr(kernel.base_kernel, "kernels", [kernel.base_kernel])
-        likelihood = GaussianLikelihood(noise_prior=LogNormalPrior(*NOISE_PRIOR), noise_constraint=GreaterThan(LEAST_NOISE))
+        targets = torch.from_numpy(self.y).unsqueeze(-1)
+        if self.noise is None:
+            constraint = GreaterThan(LEAST_NOISE)
+            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*NOISE_PRIOR), noise_constraint=constraint)}
+        else:
+            noise = {"train_Yvar": torch.full_like(targets, self.noise)}
         model = SingleTaskGP(
             torch.from_numpy(np.asarray(self.rows, np.float64)),
-            torch.from_numpy(self.y).unsqueeze(-1),
+            targets,
             covar_module=kernel,
-            likelihood=likelihood,
             outcome_transform=None,
+            **noise,
         ).double()
         lengthscales = iter(self.hyperparameters.lengthscales)
         for factor in factors:
             factor.register_prior("lengthscale_prior", LogNormalPrior(*LENGTHSCALE_PRIOR), "lengthscale")
             factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
         kernel.outputscale = self.hyperparameters.outputscale
-        model.likelihood.noise = max(self.hyperparameters.noise, LEAST_NOISE * (1 + 1e-6))
+        if self.noise is None:
+            model.likelihood.noise = max(self.hyperparameters.noise, LEAST_NOISE * (1 + 1e-6))
         model.mean_module.constant.data.fill_(self.mean)
         return model
