@@ -16,10 +16,11 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from harness import Row, best_times, faster, run, seconds
 
 import mergebo as mb
-from mergebo.acquisition import Acquisition, log_expected_improvement, neighbours
-from mergebo.optimizers.models import ModelBased, merge_orders
-from mergebo.sorting import MergeMap
-from mergebo.surrogate import GP
+from mergebo.acquisition import Acquisition, ascend, log_expected_improvement, neighbours
+from mergebo.moves import MOVES, move_slots, move_table
+from mergebo.optimizers.models import ModelBased, mallows_orders, merge_orders
+from mergebo.sorting import EnumerationMap, MergeMap
+from mergebo.surrogate import GP, Adjacency, ByMap, Footrule, Positions, SameSlots
 
 
 def data(n: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,6 +64,62 @@ def scanning() -> list[Row]:
     return rows
 
 
+def increments() -> list[Row]:
+    """Distances of whole neighbourhoods."""
+    n, count, some = 280, 100, 1000
+    rows = []
+    points = mb.permutations.sample(n, count, seed=0)
+    centre = mb.permutations.sample(n, seed=5)
+    for name, similarity in (
+        ("Kendall on ranks", ByMap(EnumerationMap(n), "rank")),
+        ("Kendall on orders", ByMap(EnumerationMap(n))),
+        ("Merge on orders", ByMap(MergeMap(n))),
+        ("Merge on ranks", ByMap(MergeMap(n), "rank")),
+        ("footrule", Footrule(n)),
+        ("position", Positions(n)),
+        ("a lengthscale a slot", SameSlots(n)),
+        ("adjacency", Adjacency(n)),
+    ):
+        weights = np.ones(similarity.lengthscales)
+        for move in MOVES:
+            moves = len(move_slots(n, move))
+            part = np.random.default_rng(0).choice(moves, some, replace=False)
+
+            def scan(similarity=similarity, move=move, weights=weights) -> None:
+                for _ in similarity.scan(centre, points, move, weights):
+                    pass
+
+            def written(similarity=similarity, move=move, part=part) -> None:
+                similarity.distance(centre[move_table(n, move, part)], points)
+
+            fast, slow = best_times(scan, written, rounds=3)
+            what = f"{name}: distances of all {moves} {move}s, n = {n}, N = {count} / neighbours written out, each"
+            rows.append(faster(what, fast / moves, slow / some, at_least=2))
+    return rows
+
+
+def ascending() -> list[Row]:
+    """Climbs of the acquisition from 11 starts, by first improvement and by steepest ascent."""
+    rows = []
+    for n, count in ((280, 100), (1000, 50)):
+        for name, orders in (("mergebo", merge_orders), ("bops-h", mallows_orders)):
+            points, values = data(n, count)
+            space = mb.PermutationSpace(n)
+            model = GP(ModelBased(orders).similarity(space), points, values)
+            landscape = Acquisition(model, log_expected_improvement, float(model.y.min()))
+            starts = np.concatenate([points[[values.argmin()]], space.sample_rows(10, seed=1)])
+            landscape.best_neighbours(starts[0], 5)  # compiles
+            times, heights = {}, {}
+            for ascent, first in (("first", np.random.default_rng(0)), ("steepest", None)):
+                start = time.perf_counter()
+                heights[ascent] = ascend(landscape, starts, probe=3, first=first, enough=1e-3)[1][0]
+                times[ascent] = time.perf_counter() - start
+            what = f"{name}, n = {n}, N = {count}: LogEI {heights['first']:.4f} by first improvement"
+            what += f" / {heights['steepest']:.4f} by steepest ascent"
+            rows.append(faster(what, times["first"], times["steepest"], at_least=1))
+    return rows
+
+
 def fitting() -> list[Row]:
     """Hyperparameters."""
     rows = []
@@ -97,7 +154,7 @@ def ask_seconds(method: str, n: int, count: int, rounds: int = 3) -> float:
 def asking() -> list[Row]:
     """Whole asks, with 11 starts."""
     rows = []
-    for n, count, target in ((15, 100, 0.1), (30, 200, 1.0), (280, 55, 2.0)):
+    for n, count, target in ((15, 100, 0.1), (30, 200, 1.0), (280, 55, 2.0), (1000, 50, 10.0)):
         for method in ("mergebo", "bops-h"):
             took = ask_seconds(method, n, count)
             rows.append(
@@ -141,4 +198,4 @@ if __name__ == "__main__":
     if arguments.growth:
         growth(arguments.growth)
     else:
-        run("optimizers", [scanning, fitting, asking])
+        run("optimizers", [scanning, increments, ascending, fitting, asking])
