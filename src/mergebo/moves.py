@@ -102,7 +102,7 @@ def neighbourhoods(row: Rows, space: AnySpace, moves: Iterable[str]) -> Iterator
 
 
 def random_neighbours(row: Rows, space: AnySpace, moves: Iterable[str], count: int, rng: np.random.Generator) -> Rows:
-    """At most `count` different rows of those that `neighbourhoods` lists, in random order; only they are written out."""
+    """About `count` different rows of those that `neighbourhoods` lists, of every kind alike; only they are written out."""
     kinds: list[tuple[slice, str, int]] = []
     for name, where in space.slices.items():
         match space.variables[name]:
@@ -110,16 +110,13 @@ def random_neighbours(row: Rows, space: AnySpace, moves: Iterable[str], count: i
                 kinds += [(where, move, len(move_slots(n, move))) for move in moves]
             case Binary(choices):
                 kinds.append((where, "flip", choices))
-    ends = np.cumsum([size for *_, size in kinds], dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    drawn = rng.choice(total, min(count, total), replace=False)
-    out = np.tile(row, (len(drawn), 1))
-    kind_of = np.searchsorted(ends, drawn, side="right")
-    for k, (where, move, size) in enumerate(kinds):
-        mine = np.flatnonzero(kind_of == k)
-        which = drawn[mine] - (ends[k] - size)
+    found = [np.empty((0, len(row)), row.dtype)]
+    for where, move, size in kinds:
+        which = rng.choice(size, min(size, -(-count // len(kinds))), replace=False)
+        changed = np.tile(row, (len(which), 1))
         if move == "flip":
-            out[mine, where.start + which] ^= 1
+            changed[np.arange(len(which)), where.start + which] ^= 1
         else:
-            out[mine, where] = row[where][move_table(where.stop - where.start, move, which)]
-    return out
+            changed[:, where] = row[where][move_table(where.stop - where.start, move, which)]
+        found.append(changed)
+    return np.concatenate(found)

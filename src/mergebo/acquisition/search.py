@@ -24,7 +24,7 @@ COMPOUND = 51
 """Rows of at least so many numbers are climbed by several moves at a time."""
 
 SOME = 64
-"""Neighbours that first improvement values together."""
+"""About so many neighbours are valued together by first improvement."""
 
 
 def neighbours(row: Rows, space: AnySpace, moves: tuple[str, ...] = ("swap",)) -> Rows:
@@ -45,7 +45,7 @@ class Landscape(Protocol):
         ...
 
     def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
-        """Different random neighbours of a row, as many as there are up to `count`."""
+        """About `count` different random neighbours of a row, or as many as there are."""
         ...
 
 

@@ -27,6 +27,9 @@ Ascent: TypeAlias = Literal["auto", "steepest", "first"]
 CANDIDATES = 400
 """Of each kind, for Thompson sampling: a joint draw of them costs the cube of their number."""
 
+LARGE = 200
+"""Points of so many numbers are climbed by first improvement: a look at some neighbours is then far less than a scan of all."""
+
 
 @dataclass(frozen=True)
 class ModelBased:
@@ -34,8 +37,8 @@ class ModelBased:
 
     The acquisition is climbed from `incumbents` of the best rows and `randoms` random ones, over the neighbourhoods that
     `moves` name, at most `steps` steps: by steepest ascent (`ascent="steepest"`) or by first improvement (`"first"`), which
-    looks at whole neighbourhoods only where none of some random neighbours is better. `"auto"` is steepest ascent for
-    points of at most 50 numbers and first improvement for larger ones, where it comes as high in a fraction of the time.
+    looks at whole neighbourhoods only where none of some random neighbours is better. `"auto"` is first improvement for
+    points of `LARGE` numbers or more, where it comes as high in a fraction of the time, and steepest ascent for others.
     With `search="relaxation"` the climb is by gradients over real features, projected at the end. Rows that were tried are
     not proposed again.
     """
@@ -98,16 +101,16 @@ class ModelBased:
             rows, steps = Relaxation(model, best).climb(starts, self.steps), 0
         else:
             rows, steps = starts, self.steps
-        large = history.space.width >= COMPOUND
-        first = rng if self.ascent == "first" or (self.ascent == "auto" and large) else None
+        width = history.space.width
+        first = rng if self.ascent == "first" or (self.ascent == "auto" and width >= LARGE) else None
         rows, _ = ascend(
             landscape,
             rows,
             steps=steps,
             first=first,
-            # Large neighbourhoods: only the promising climbs go on, and only as long as it pays.
-            probe=3 if large else None,
-            enough=1e-3 if large else 0.0,
+            # Only promising climbs go on, and only as long as it pays, where that takes long.
+            probe=3 if width >= COMPOUND else None,
+            enough=1e-3 if width >= COMPOUND else 0.0,
             forbidden=history.is_tried,
         )
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
