@@ -80,7 +80,8 @@ def test_scan_is_brute_force(name: str, move: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", SIMILARITIES)
 @pytest.mark.parametrize("move", MOVES)
 def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mergebo.surrogate.similarity.BLOCK", 10_000)
+    for name_of, size in (("BLOCK", 10_000), ("SCANNED", 64), ("WALKED", 64)):
+        monkeypatch.setattr(f"mergebo.surrogate.similarity.{name_of}", size)
     n = 40
     similarity = SIMILARITIES[name](n)
     centre = mb.permutations.sample(n, seed=0)

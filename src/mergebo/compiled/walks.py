@@ -135,7 +135,7 @@ def _update(
     comparison: bool,
     runs: Ints,
     code: NDArray[np.uint8],
-    bits: NDArray[np.uint8],
+    gains: NDArray[Any],
     total: NDArray[Any],
 ) -> None:
     """Bring a node's code and the distances up to date after its ranks first..last have got other slots."""
@@ -148,30 +148,32 @@ def _update(
             bit = (by_rank[k] >= middle) != (k >= run)
             if bit != code[offset + k]:
                 code[offset + k] = bit
-                column = bits[offset + k]
+                gain = gains[offset + k]
                 if bit:
                     for q in range(len(total)):
-                        total[q] += 1 - 2 * column[q]
+                        total[q] += gain[q]
                 else:
                     for q in range(len(total)):
-                        total[q] += 2 * column[q] - 1
+                        total[q] -= gain[q]
 
 
 @jit
 def merge_steps(
-    row: Ints, bits: NDArray[np.uint8], nodes: Nodes, links: Ints, comparison: bool, steps: Steps, out: NDArray[Any]
+    row: Ints, gains: NDArray[Any], nodes: Nodes, links: Ints, comparison: bool, steps: Steps, out: NDArray[Any]
 ) -> None:
-    """Changes of the Hamming distance of merge codes; `bits[bit, k]` is the k-th other code, `links` from `tree_links`.
+    """Changes of the Hamming distance of merge codes; `links` is from `tree_links`.
+
+    `gains[bit, k]` is what a bit that turns from 0 to 1 adds: 1 where it is 0 in the k-th other code, -1 where it is 1.
 
     Each node keeps its slots in the order of their values. An exchange of slots i and j trades their places in the nodes
     that hold both, turns two bits of the lowest of these, and below it moves each of the two to another rank among the
     slots of its half. The two slots of an insertion's step are neighbours, and their lowest common node is small: about
     log n bits change. A reversal's step changes up to a quarter of n.
     """
-    others = bits.shape[1]
+    others = gains.shape[1]
     kept = links[-1, 0] + np.int64(nodes[-1, 2] - nodes[-1, 0])
     first_by_rank, first_rank = np.empty(kept, np.int64), np.empty(kept, np.int64)
-    first_code, first_runs = np.zeros(len(bits), np.uint8), np.empty(len(nodes), np.int64)
+    first_code, first_runs = np.zeros(len(gains), np.uint8), np.empty(len(nodes), np.int64)
     for m in range(len(nodes)):
         low, middle, high = np.int64(nodes[m, 0]), np.int64(nodes[m, 1]), np.int64(nodes[m, 2])
         begin, offset, width = links[m, 0], np.int64(nodes[m, 3]), np.int64(nodes[m, 4])
@@ -201,7 +203,7 @@ def merge_steps(
                 break
             common = links[common, 1] if j < middle else links[common, 2]
         for k in (a, b):
-            _update(common, k, k, nodes, here, comparison, runs, code, bits, total)
+            _update(common, k, k, nodes, here, comparison, runs, code, gains, total)
         for slot in (i, j):
             # In its half, and in halves of that, the slot passes those between its old and its new rank.
             node, around, middle_here = common, here, middle
@@ -228,7 +230,7 @@ def merge_steps(
                 around[target] = slot
                 ranks[slot - low] = target
                 lower, upper = min(source, target), max(source, target)
-                _update(node, lower, upper, nodes, around, comparison, runs, code, bits, total)
+                _update(node, lower, upper, nodes, around, comparison, runs, code, gains, total)
         if place >= 0:
             out[place] = total
 

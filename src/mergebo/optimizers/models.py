@@ -28,7 +28,7 @@ CANDIDATES = 400
 """Of each kind, for Thompson sampling: a joint draw of them costs the cube of their number."""
 
 LARGE = 200
-"""Points of so many numbers are climbed by first improvement: a look at some neighbours is then far less than a scan of all."""
+"""Points of so many numbers or more are climbed by first improvement: a scan of all neighbours takes long then."""
 
 
 @dataclass(frozen=True)

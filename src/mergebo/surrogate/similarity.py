@@ -98,15 +98,15 @@ class ByMap(Similarity):
             merge = self.map
 
             def scan(part: Rows, out: NDArray[Any]) -> None:
-                bits = np.ascontiguousarray(merge._encode(part).T)
-                walks.merge_steps(here, bits, merge.nodes, _tree_links(merge), merge.padding == "comparison", steps, out)
+                gains = np.ascontiguousarray(1 - 2 * merge._encode(part).T.astype(kind))
+                walks.merge_steps(here, gains, merge.nodes, _tree_links(merge), merge.padding == "comparison", steps, out)
 
         else:
 
             def scan(part: Rows, out: NDArray[Any]) -> None:
                 walks.pair_steps(here, _columns(part), steps, out)
 
-        return _scanned(others, moves, kind, scan)
+        return _scanned(others, moves, kind, WALKED, scan)
 
     def _read(self, *rows: Rows) -> tuple[Rows, ...]:
         return tuple(each if self.view == "order" else invert(each) for each in rows)
@@ -206,7 +206,7 @@ class Adjacency(Similarity):
             after, before = (_columns(self._neighbours(part, step)) for step in (1, -1))
             walks.edge_steps(centre, after, after if self.directed else before, self.cyclic, steps, out)
 
-        change = _scanned(rows, len(move_slots(self.n, move)), np.int16, scan)
+        change = _scanned(rows, len(move_slots(self.n, move)), np.int16, WALKED, scan)
         return _blocks(change, weights[0] / self._largest, weights[0] * self.distance(centre[None], rows))
 
     def _neighbours(self, orders: Rows, step: int) -> Rows:
@@ -285,7 +285,10 @@ class Product:
 
 
 SCANNED = 64
-"""Rows that are scanned at once: few enough for a scan's tables to stay near the processor."""
+"""Rows that are scanned at once with tables: few enough for these to stay near the processor."""
+
+WALKED = 256
+"""Rows that are scanned at once along walks: many, for what is the same for all rows to be done once."""
 
 BLOCK = 1 << 18
 """Numbers in a block of a scan: they stay in the processor's cache while the model reads them."""
@@ -306,11 +309,11 @@ def _blocks(change: NDArray[Any], unit: float, base: Floats) -> Iterator[Singles
         yield block
 
 
-def _scanned(rows: Rows, moves: int, kind: Any, scan: Callable[[Rows, NDArray[Any]], None]) -> NDArray[Any]:
-    """What a compiled scan writes for all moves and rows, some rows at a time."""
+def _scanned(rows: Rows, moves: int, kind: Any, most: int, scan: Callable[[Rows, NDArray[Any]], None]) -> NDArray[Any]:
+    """What a compiled scan writes for all moves and rows, at most so many rows at a time."""
     parts = []
-    for start in range(0, len(rows) if moves else 0, SCANNED):
-        piece = rows[start : start + SCANNED]
+    for start in range(0, len(rows) if moves else 0, most):
+        piece = rows[start : start + most]
         out = np.empty((moves, len(piece)), kind)
         scan(piece, out)
         parts.append(out)
@@ -331,7 +334,7 @@ def _displacements(centre: Rows, rows: Rows, move: str, weights: Floats, reach: 
     def scan(part: Rows, out: Singles) -> None:
         walks.slot_steps(_columns(invert(part))[centre], weights, reach, steps, out)
 
-    return _scanned(rows, len(move_slots(len(centre), move)), np.float32, scan)
+    return _scanned(rows, len(move_slots(len(centre), move)), np.float32, WALKED, scan)
 
 
 def _triangle(n: int, a: Ints, b: Ints) -> Ints:
@@ -360,7 +363,7 @@ def _kendall_scan(centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
         out[:] = insertions[a, b] if move == "insertion" else reversals[_triangle(n, a, b)]
 
     kind = np.int32 if move == "reversal" else np.int16
-    return _scanned(rows, len(slots), kind, swaps if move == "swap" else shifts)
+    return _scanned(rows, len(slots), kind, SCANNED, swaps if move == "swap" else shifts)
 
 
 @lru_cache(maxsize=64)
@@ -380,4 +383,4 @@ def _merge_swaps(map: MergeMap, centre: Rows, rows: Rows) -> NDArray[Any]:
         bits = np.ascontiguousarray(map._encode(part).T)
         scans.merge_swaps(centre, bits, map.nodes, _table_starts(map), map.padding == "comparison", out)
 
-    return _scanned(rows, map.n * (map.n - 1) // 2, np.int16, scan)
+    return _scanned(rows, map.n * (map.n - 1) // 2, np.int16, SCANNED, scan)
