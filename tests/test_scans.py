@@ -38,6 +38,7 @@ SIMILARITIES = {
     "merge source padded": lambda n: ByMap(MergeMap(n, "source", padded=True), "rank"),
     "bitonic": lambda n: ByMap(NetworkMap(n)),
     "random pairs": lambda n: ByMap(RandomComparisons(n), "rank"),
+    "random pairs order": lambda n: ByMap(RandomComparisons(n, seed=1)),
     "positions": Positions,
     "adjacency": Adjacency,
     "adjacency directed": lambda n: Adjacency(n, directed=True),

@@ -115,6 +115,40 @@ def pair_steps(row: Ints, rows: NDArray[np.int32], steps: Steps, out: NDArray[An
 
 
 @jit
+def listed_steps(
+    row: Ints, gains: NDArray[Any], pairs: Ints, starts: Ints, incident: Ints, steps: Steps, out: NDArray[Any]
+) -> None:
+    """The same for some pairs only, `pairs[p]`; `gains[p, k]` is what a 1 there adds to the distance to the k-th row.
+
+    `incident[starts[i] : starts[i + 1]]` are the pairs with entry i: an exchange can turn no others.
+    """
+    here, code = row.copy(), np.zeros(len(pairs), np.bool_)
+    total = np.zeros(gains.shape[1], out.dtype)
+    first = np.array([row[i] > row[j] for i, j in pairs])
+    for step in range(len(steps)):
+        a, b, place, fresh = steps[step]
+        if fresh:
+            here[:] = row
+            code[:] = first
+            total[:] = 0
+        here[a], here[b] = here[b], here[a]
+        for entry in (a, b):
+            for p in incident[starts[entry] : starts[entry + 1]]:
+                bit = here[pairs[p, 0]] > here[pairs[p, 1]]
+                if bit != code[p]:
+                    code[p] = bit
+                    gain = gains[p]
+                    if bit:
+                        for k in range(len(total)):
+                            total[k] += gain[k]
+                    else:
+                        for k in range(len(total)):
+                            total[k] -= gain[k]
+        if place >= 0:
+            out[place] = total
+
+
+@jit
 def _final_run(by_rank: Ints, middle: np.int64, comparison: bool) -> int:
     """The rank from which on all slots are in one half, and bits are turned round (comparison padding): the end if not."""
     if not comparison:

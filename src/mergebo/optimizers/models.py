@@ -18,7 +18,6 @@ from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.stopwatch import phase
-from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, SameSlots, Similarity
 from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, SameSlots, Similarity, check_noise
 
 Search: TypeAlias = Literal["scan", "relaxation"]

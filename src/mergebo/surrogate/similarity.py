@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mergebo.compiled import scans, walks
 from mergebo.moves import move_slots, move_table, walk
 from mergebo.permutations import Ints, View, adjacency, footrule, hamming, invert
-from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap
+from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Rows
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class ByMap(Similarity):
     """Orders are alike if a sorting algorithm compares them alike.
 
     A neighbour costs a scan, for each row: O(1) for swaps, and for all moves with all pairs on ranks; about log n for
-    Merge's insertions; some n, of fast additions, for its reversals and for insertions and reversals with all pairs on
-    orders. With other maps neighbours are written out and encoded.
+    Merge's insertions and for random pairs; some n, of fast additions, for Merge's reversals and for insertions and
+    reversals with all pairs on orders. With other maps neighbours are written out and encoded.
     """
 
     map: ComparisonMap
@@ -73,7 +73,7 @@ class ByMap(Similarity):
         return np.asarray(self.map._distance(x[None], y[None])[0] / max(1, self.map.length))
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        if not isinstance(self.map, EnumerationMap | MergeMap):
+        if not isinstance(self.map, EnumerationMap | MergeMap | RandomComparisons):
             return super().scan(centre, rows, move, weights)
         change = self._changes(centre, rows, move)
         return _blocks(change, weights[0] / max(1, self.map.length), weights[0] * self.distance(centre[None], rows))
@@ -100,6 +100,13 @@ class ByMap(Similarity):
             def scan(part: Rows, out: NDArray[Any]) -> None:
                 gains = np.ascontiguousarray(1 - 2 * merge._encode(part).T.astype(kind))
                 walks.merge_steps(here, gains, merge.nodes, _tree_links(merge), merge.padding == "comparison", steps, out)
+
+        elif isinstance(self.map, RandomComparisons):
+            chosen = self.map
+
+            def scan(part: Rows, out: NDArray[Any]) -> None:
+                gains = np.ascontiguousarray(1 - 2 * chosen._encode(part).T.astype(kind))
+                walks.listed_steps(here, gains, *_incidence(chosen), steps, out)
 
         else:
 
@@ -369,6 +376,15 @@ def _kendall_scan(centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
 @lru_cache(maxsize=64)
 def _table_starts(map: MergeMap) -> Ints:
     return scans.table_starts(map.nodes)
+
+
+@lru_cache(maxsize=64)
+def _incidence(map: RandomComparisons) -> tuple[Ints, Ints, Ints]:
+    """The pairs, and for each entry the pairs that it is in, with where they start."""
+    pairs = map.pairs.astype(np.int64)
+    entry = pairs.T.reshape(-1)
+    order = np.argsort(entry, kind="stable")
+    return pairs, np.searchsorted(entry[order], np.arange(map.n + 1)), order % max(1, len(pairs))
 
 
 @lru_cache(maxsize=64)
