@@ -94,7 +94,7 @@ def increments() -> list[Row]:
 
             fast, slow = best_times(scan, written, rounds=3)
             what = f"{name}: distances of all {moves} {move}s, n = {n}, N = {count} / neighbours written out, each"
-            rows.append(faster(what, fast / moves, slow / some, at_least=2))
+            rows.append(faster(what, fast / moves, slow / some, at_least=1.5))
     return rows
 
 

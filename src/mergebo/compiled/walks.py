@@ -244,10 +244,10 @@ def merge_steps(
             lower, upper, upwards = min(a, b), max(a, b), (a < b) == (slot == i)
             while True:
                 right = slot >= middle_here
-                passed = np.int64(0)
+                rights = np.int64(0)
                 for k in range(lower, upper + 1):
-                    if around[k] != i and around[k] != j and (around[k] >= middle_here) == right:
-                        passed += 1
+                    rights += around[k] >= middle_here
+                passed = (rights if right else upper + 1 - lower - rights) - 1  # itself is no other
                 node = links[node, 2] if right else links[node, 1]
                 if passed == 0 or node < 0:
                     break
