@@ -282,6 +282,21 @@ def test_a_killed_worker_process_costs_no_other_job(uninterrupted: Path, tmp_pat
     assert values(tmp_path) == values(uninterrupted)
 
 
+def deadly(job: Job) -> Record:
+    if job.seed == 1:
+        os._exit(9)
+    return run(job)
+
+
+def test_a_job_that_kills_its_process_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mergebo.experiments.runner.attempt", deadly)
+    jobs = [Job(**{**vars(TINY), "seed": seed}) for seed in range(4)]
+    outcome = run_jobs(jobs, tmp_path, workers=2)
+    assert outcome.done == 3
+    assert [record.job for record in outcome.failed] == [jobs[1]]
+    assert "killed" in outcome.failed[0].error
+
+
 def test_a_cluster_loses_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
     where = tmp_path / "scheduler.json"
 

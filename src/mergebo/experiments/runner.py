@@ -12,9 +12,6 @@ from typing import Any
 from mergebo.experiments.jobs import Job, Record, run
 from mergebo.experiments.store import Store
 
-CRASHES = 2
-"""A job that was in flight when so many worker processes died is taken to be what kills them."""
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -44,35 +41,38 @@ def run_jobs(
     """
     store = Store(folder)
     open_jobs = [job for job in jobs if not store.is_done(job)]
-    finished: list[Record] = []
-    crashes: dict[Job, int] = {}
+    ended: dict[Job, Record] = {}
     with _bar(progress, len(open_jobs), len(jobs)) as advance:
-        waiting = open_jobs
-        while waiting:
+
+        def take(waiting: Sequence[Job], workers: int) -> list[Job]:
+            """Run jobs and keep their records. If a worker process dies: the jobs that were in flight."""
             taken: list[Job] = []
             try:
                 for record in _results(_claimed(waiting, store, taken), workers, cluster):
-                    store.add(record)
-                    finished.append(record)
-                    advance(record)
-                break
+                    keep(record)
             except _worker_died():
-                in_flight = [job for job in taken if job not in {record.job for record in finished}]
-                for job in in_flight:
-                    store.release(job)
-                    crashes[job] = crashes.get(job, 0) + 1
-                    if crashes[job] == CRASHES:
-                        record = Record(job, error="the worker process was killed, perhaps for want of memory")
-                        store.add(record)
-                        finished.append(record)
-                        advance(record)
-                ended = {record.job for record in finished}
-                waiting = [job for job in waiting if job not in ended]
-    ended = {record.job for record in finished}
+                for job in taken:
+                    if job not in ended:
+                        store.release(job)
+                return [job for job in taken if job not in ended]
+            return []
+
+        def keep(record: Record) -> None:
+            store.add(record)
+            ended[record.job] = record
+            advance(record)
+
+        waiting, suspects = open_jobs, []
+        while crashed := take(waiting, workers):
+            suspects += crashed
+            waiting = [job for job in waiting if job not in ended and job not in suspects]
+        for job in suspects:  # each alone: which of them was it?
+            if take([job], 2) and store.claim(job):
+                keep(Record(job, error="the worker process was killed, perhaps for want of memory"))
     elsewhere = tuple(job for job in open_jobs if job not in ended and not store.is_done(job))
     store.close()
-    failed = tuple(record for record in finished if record.error)
-    return Outcome(len(finished) - len(failed), len(jobs) - len(open_jobs), elsewhere, failed)
+    failed = tuple(record for record in ended.values() if record.error)
+    return Outcome(len(ended) - len(failed), len(jobs) - len(open_jobs), elsewhere, failed)
 
 
 def attempt(job: Job) -> Record:

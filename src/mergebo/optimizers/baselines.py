@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mergebo.acquisition.search import neighbours
+from mergebo.moves import random_neighbours
 from mergebo.optimizers.history import History
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+
+SOME = 64
+"""Random neighbours that are drawn to find one that was not tried."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class RandomSearch:
 class LocalSearch:
     """Restarted hill climbing: a random neighbour of the best point of this climb; after `patience` misses a new climb.
 
-    Moves are swaps, insertions and reversals of an order, and flips of choices. `patience` is n by default.
+    Swaps, insertions and reversals of an order, and flips of choices, are equally likely. `patience` is n by default.
     """
 
     moves: tuple[str, ...] = ("swap", "insertion", "reversal")
@@ -33,7 +36,7 @@ class LocalSearch:
         patience = self.patience or max(10, history.space.width)
         here = self._climb(history, patience)
         if here is not None:
-            around = neighbours(history.rows[here], history.space, self.moves)
+            around = random_neighbours(history.rows[here], history.space, self.moves, SOME, rng)
             around = around[~history.is_tried(around)]
             if len(around):
                 chosen: Rows = around[rng.integers(len(around))]
@@ -70,7 +73,7 @@ class Genetic:
             a, b = (parents[rng.integers(len(parents), size=2).min()] for _ in range(2))
             child = crossover(a, b, history.space, rng)
             if rng.random() < self.mutation:
-                around = neighbours(child, history.space)
+                around = random_neighbours(child, history.space, ("swap",), 1, rng)
                 child = around[rng.integers(len(around))] if len(around) else child
             if child.tobytes() not in history.tried:
                 return child
