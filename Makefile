@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-.PHONY: help demo test lint format bench clean
+JOBS ?= $(shell nproc)
+
+.PHONY: help demo test lint format bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
@@ -35,6 +37,17 @@ format: $(READY)  ## put the code into the project's format
 
 bench: $(READY)  ## measure speed and memory on one thread; tables, and JSON in benchmarks/results
 	for part in sorting problems optimizers; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
+
+RUN := $(BIN)/mergebo bench run --jobs $(JOBS)
+LOW := n=(15|20|30|50)
+results: $(READY)  ## run what is missing in docs/results (hours, if it is empty) and write its reports again
+	$(RUN) --suite paper-low --seeds 0-9 --out docs/results/paper-low
+	$(RUN) --suite paper-high --seeds 0-4 --out docs/results/paper-high
+	$(RUN) --suite audit --out docs/results/audit
+	$(RUN) --suite honest --methods random,local-search,genetic --out docs/results/honest
+	$(RUN) --suite honest --methods bops-h,mergebo,optuna-tpe,pymoo-ga --only '$(LOW)' --out docs/results/honest
+	$(RUN) --suite honest --methods bops-h,mergebo --only 'n=(100|280),.*seed=90[01]' --out docs/results/honest
+	for suite in paper-low paper-high audit honest; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

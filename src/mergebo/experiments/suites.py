@@ -62,7 +62,7 @@ def _fresh(group: str, problem: str, *, large: bool = False, instances: int = 3)
 
 SUITES = {
     "paper-low": Suite(
-        "The paper's low-dimensional problems: 20 + 180 evaluations, 20 seeds.",
+        "The paper's low-dimensional problems: 20 + 180 evaluations.",
         (
             Case("TSP n=15", "tsp:pcb15-0", 20, 200),
             Case("QAP n=15", "qap:chr15a", 20, 200),
@@ -74,7 +74,7 @@ SUITES = {
         protocol="paper-low",
     ),
     "paper-high": Suite(
-        "The paper's travelling thief problems: 280 cities, 279 or 837 items; 5 + 50 evaluations, 50 seeds.",
+        "The paper's travelling thief problems: 280 cities, 279 or 837 items; 5 + 50 evaluations.",
         (
             Case("TTP1 m=279", "ttp:a280-n279-uncorr", 5, 55),
             Case("TTP2 m=837", "ttp:a280-n837-bounded", 5, 55),
