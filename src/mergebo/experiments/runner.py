@@ -50,7 +50,7 @@ def run_jobs(
             try:
                 for record in _results(_claimed(waiting, store, taken), workers, cluster):
                     keep(record)
-            except _worker_died():
+            except _worker_died(cluster):
                 for job in taken:
                     if job not in ended:
                         store.release(job)
@@ -109,10 +109,17 @@ def _results(jobs: Iterable[Job], workers: int, cluster: str | None) -> Iterator
         yield from parallel(delayed(attempt)(job) for job in jobs)
 
 
-def _worker_died() -> type[BaseException]:
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
+def _worker_died(cluster: str | None) -> type[BaseException]:
+    """What is raised when a job takes its worker process down (on a cluster, several in a row)."""
+    died: type[BaseException]
+    if cluster is not None:
+        from distributed import KilledWorker
 
-    died: type[BaseException] = TerminatedWorkerError
+        died = KilledWorker
+    else:
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        died = TerminatedWorkerError
     return died
 
 
