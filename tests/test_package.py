@@ -27,6 +27,7 @@ LAYERS = [
     ["testing"],
     ["experiments"],
     ["cli"],
+    ["__main__"],
 ]
 """Each layer may import from the ones before it (and from itself)."""
 
