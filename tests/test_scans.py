@@ -17,7 +17,18 @@ from mergebo.moves import MOVES, move_slots, walk
 from mergebo.optimizers.methods import METHODS
 from mergebo.optimizers.models import ModelBased
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap, RandomComparisons
-from mergebo.surrogate import GP, Adjacency, ByMap, Footrule, Positions, SameChoices, SameSlots, Similarity
+from mergebo.surrogate import (
+    GP,
+    Adjacency,
+    ByMap,
+    Footrule,
+    Positions,
+    Regions,
+    SameChoices,
+    SameSlots,
+    Similarity,
+    Spacings,
+)
 from mergebo.testing import strategies as our
 from mergebo.testing.kernels import DEVICES
 
@@ -40,6 +51,8 @@ SIMILARITIES = {
     "random pairs": lambda n: ByMap(RandomComparisons(n), "rank"),
     "random pairs order": lambda n: ByMap(RandomComparisons(n, seed=1)),
     "positions": Positions,
+    "regions": Regions,
+    "spacings": Spacings,
     "adjacency": Adjacency,
     "adjacency directed": lambda n: Adjacency(n, directed=True),
     "adjacency cyclic": lambda n: Adjacency(n, cyclic=True),

@@ -15,12 +15,14 @@ from mergebo import errors
 from mergebo.optimizers.methods import METHODS
 from mergebo.optimizers.models import ModelBased
 from mergebo.spaces import AnySpace
-from mergebo.surrogate import GP, Adjacency, Hyperparameters, Positions, Product, fit
+from mergebo.surrogate import GP, Adjacency, Hyperparameters, Positions, Product, Regions, Spacings, fit
 from mergebo.surrogate.gp import negative_log_posterior, standardised
 
 ORDERS = {
     **{name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased},
     "position": Positions,
+    "regions": Regions,
+    "spacings": Spacings,
     "adjacency": Adjacency,
 }
 MIXED = mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from mergebo.errors import ArgumentError, unknown_choice
+from mergebo.optimizers.auto import Auto
 from mergebo.optimizers.baselines import Genetic, LocalSearch, RandomSearch
 from mergebo.optimizers.history import Method
 from mergebo.optimizers.models import (
@@ -19,6 +20,7 @@ from mergebo.optimizers.models import (
 from mergebo.optimizers.turbo import Turbo
 
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "auto": (Auto, {}),
     "mergebo": (ModelBased, {"orders": merge_orders}),
     "bops-h": (ModelBased, {"orders": mallows_orders}),
     "bops-random": (ModelBased, {"orders": random_orders}),

@@ -12,13 +12,13 @@ from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.relaxation import Relaxation
 from mergebo.acquisition.search import COMPOUND, Acquisition, ascend
 from mergebo.acquisition.values import ACQUISITIONS
-from mergebo.errors import ArgumentError, UnsupportedError, unknown_choice
+from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.moves import random_neighbours
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Rows
 from mergebo.stopwatch import phase
-from mergebo.surrogate import GP, ByMap, Footrule, Product, SameChoices, SameSlots, Similarity, check_noise
+from mergebo.surrogate import GP, ByMap, Footrule, Product, SameSlots, Similarity, check_noise
 
 Search: TypeAlias = Literal["scan", "relaxation"]
 Ascent: TypeAlias = Literal["auto", "steepest", "first"]
@@ -69,18 +69,7 @@ class ModelBased:
 
     def similarity(self, space: AnySpace) -> Product:
         """The kernel's factors: this method's for orders, RBF for binary choices."""
-        factors: dict[str, Similarity] = {}
-        for name, variable in space.variables.items():
-            match variable:
-                case Permutation(n):
-                    factors[name] = self.orders(n)
-                case Binary(count):
-                    factors[name] = SameChoices(count)
-                case _:
-                    raise UnsupportedError(
-                        f"this method has no kernel for {name}={variable}; orders and binary choices have one"
-                    )
-        return Product(space, factors)
+        return Product.of(space, self.orders)
 
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:

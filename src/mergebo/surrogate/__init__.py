@@ -7,9 +7,11 @@ from mergebo.surrogate.similarity import (
     Footrule,
     Positions,
     Product,
+    Regions,
     SameChoices,
     SameSlots,
     Similarity,
+    Spacings,
 )
 
 __all__ = [
@@ -20,9 +22,11 @@ __all__ = [
     "Hyperparameters",
     "Positions",
     "Product",
+    "Regions",
     "SameChoices",
     "SameSlots",
     "Similarity",
+    "Spacings",
     "check_noise",
     "fit",
 ]

@@ -91,11 +91,18 @@ def negative_log_posterior(logs: Floats, distances: Floats, y: Floats, learns_no
     gradient[-2] = triangle.sum() - 0.5 * np.trace(triangle) - 0.5 * alpha @ signal @ alpha
     for k, (rate, distance) in enumerate(zip(rates, distances, strict=True)):
         gradient[k] = rate * (np.vdot(triangle, distance) - 0.5 * alpha @ (signal * distance) @ alpha)
-    for k, (mean, deviation) in enumerate(_priors(len(distances))[: None if learns_noise else -1]):
+    prior, slope = _negative_log_prior(logs, learns_noise)
+    return float(value + prior), gradient + slope
+
+
+def _negative_log_prior(logs: Floats, learns_noise: bool) -> tuple[float, Floats]:
+    """Minus the log prior of log hyperparameters, and its gradient."""
+    value, gradient = 0.0, np.zeros(len(logs))
+    for k, (mean, deviation) in enumerate(_priors(len(logs) - 2)[: None if learns_noise else -1]):
         # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
         value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
-        gradient[k] += (logs[k] - mean) / deviation**2 + 1
-    return float(value), gradient
+        gradient[k] = (logs[k] - mean) / deviation**2 + 1
+    return value, gradient
 
 
 def _priors(factors: int) -> list[tuple[float, float]]:
@@ -171,6 +178,13 @@ class GP:
         weights = self.whitener.T @ self.whitener.sum(axis=1)
         self.mean = float(weights @ self.y / weights.sum())
         self.alpha = self.whitener.T @ (self.whitener @ (self.y - self.mean))
+
+    @property
+    def loss(self) -> float:
+        """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
+        white = self.whitener @ (self.y - self.mean)
+        value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
+        return float(value + _negative_log_prior(self.hyperparameters.logs, self.noise is None)[0])
 
     @staticmethod
     def _factorise(covariance: Floats) -> Floats:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo.compiled import scans, walks
+from mergebo.errors import UnsupportedError
 from mergebo.moves import move_slots, move_table, walk
 from mergebo.permutations import Ints, View, adjacency, footrule, hamming, invert
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
-from mergebo.spaces import AnySpace, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -51,9 +52,11 @@ class Similarity(ABC):
             distances = self.distance(centre[move_table(n, move, part)], rows)
             yield np.tensordot(weights, distances.reshape(len(weights), -1, len(rows)), axes=1).astype(np.float32)
 
-    @abstractmethod
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         """The same factor as a GPyTorch kernel that reads these columns of a point."""
+        from mergebo.kernels.base import DistanceKernel
+
+        return DistanceKernel(self.distance, active_dims=columns)
 
 
 @dataclass(frozen=True)
@@ -124,19 +127,49 @@ class ByMap(Similarity):
         return ComparisonKernel(self.map, view=self.view, active_dims=columns)
 
 
-@dataclass(frozen=True)
-class Footrule(Similarity):
-    """Orders are alike if items are displaced little (Spearman's footrule on ranks)."""
+class Displacement(Similarity):
+    """Orders are alike if items are displaced little; `costs` says what a displacement by 0, 1, 2 ... slots costs."""
 
     n: int
 
+    @property
+    @abstractmethod
+    def costs(self) -> Floats:
+        """By displacement, `(n,)`; 0 for none."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """What distances are divided by."""
+
     def distance(self, a: Rows, b: Rows) -> Floats:
-        return footrule.cross(a, b, view="rank") / max(1, footrule.maximum(self.n))
+        x, y = invert(a), invert(b)
+        out = np.empty((len(a), len(b)))
+        for part in _parts(len(a), self.n * len(b)):
+            out[part] = self.costs[np.abs(x[part, None] - y[None])].sum(axis=-1)
+        return out / self.largest
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        change = _displacements(centre, rows, move, np.ones(self.n), self.n)
-        unit = weights[0] / max(1, footrule.maximum(self.n))
-        return _blocks(change, unit, weights[0] * self.distance(centre[None], rows))
+        change = _displacements(centre, rows, move, np.ones(self.n), self.costs)
+        return _blocks(change, weights[0] / self.largest, weights[0] * self.distance(centre[None], rows))
+
+
+@dataclass(frozen=True)
+class Footrule(Displacement):
+    """Spearman's footrule on ranks: displacements cost as much as they are long."""
+
+    n: int
+
+    @property
+    def costs(self) -> Floats:
+        return np.arange(self.n, dtype=np.float64)
+
+    @property
+    def largest(self) -> float:
+        return max(1, footrule.maximum(self.n))
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return footrule.cross(a, b, view="rank") / self.largest
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import SpearmanKernel
@@ -145,23 +178,56 @@ class Footrule(Similarity):
 
 
 @dataclass(frozen=True)
-class Positions(Similarity):
-    """Orders are alike if most slots hold the same item."""
+class Positions(Displacement):
+    """Orders are alike if most slots hold the same item: every displacement costs the same."""
 
     n: int
 
-    def distance(self, a: Rows, b: Rows) -> Floats:
-        return hamming.cross(a, b) / max(1, hamming.maximum(self.n))
+    @property
+    def costs(self) -> Floats:
+        return (np.arange(self.n) > 0).astype(np.float64)
 
-    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        change = _displacements(centre, rows, move, np.ones(self.n), 1)
-        unit = weights[0] / max(1, hamming.maximum(self.n))
-        return _blocks(change, unit, weights[0] * self.distance(centre[None], rows))
+    @property
+    def largest(self) -> float:
+        return max(1, hamming.maximum(self.n))
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return hamming.cross(a, b) / self.largest
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import PositionKernel
 
         return PositionKernel(self.n, active_dims=columns)
+
+
+@dataclass(frozen=True)
+class Regions(Displacement):
+    """Orders are alike if items are in about the same region: long displacements cost hardly more than a quarter of n."""
+
+    n: int
+
+    @property
+    def costs(self) -> Floats:
+        return np.asarray(1 - np.exp(-8 * (np.arange(self.n) / self.n) ** 2))
+
+    @property
+    def largest(self) -> float:
+        return self.n
+
+
+@dataclass(frozen=True)
+class Spacings(Similarity):
+    """Orders are alike if pairs of items are as far apart: `sum over pairs of (gap - other gap)^2`, gaps in slots."""
+
+    n: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        i, j = np.triu_indices(self.n, 1)
+        x, y = (np.abs(ranks[:, i] - ranks[:, j]).astype(np.float32) for ranks in (invert(a), invert(b)))
+        squares = float((np.arange(1, self.n) ** 2 * np.arange(self.n - 1, 0, -1)).sum())  # of every order alike
+        mean = float((np.arange(1, self.n) * np.arange(self.n - 1, 0, -1)).sum()) / max(1, len(i))
+        expected = squares - len(i) * mean**2
+        return np.asarray((squares - x @ y.T) / max(1.0, expected), np.float64)
 
 
 @dataclass(frozen=True)
@@ -183,7 +249,7 @@ class SameSlots(Similarity):
         return np.asarray((a.T[:, :, None] != b.T[:, None, :]) / self.n)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        change = _displacements(centre, rows, move, weights / self.n, 1)
+        change = _displacements(centre, rows, move, weights / self.n, (np.arange(self.n) > 0).astype(np.float64))
         return _blocks(change, 1.0, ((centre != rows) @ (weights / self.n))[None])
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
@@ -260,6 +326,22 @@ class Product:
     space: AnySpace
     factors: Mapping[str, Similarity]
 
+    @classmethod
+    def of(cls, space: AnySpace, orders: Callable[[int], Similarity]) -> Product:
+        """A similarity of orders of n items for every order, and an RBF for binary choices."""
+        factors: dict[str, Similarity] = {}
+        for name, variable in space.variables.items():
+            match variable:
+                case Permutation(n):
+                    factors[name] = orders(n)
+                case Binary(count):
+                    factors[name] = SameChoices(count)
+                case _:
+                    raise UnsupportedError(
+                        f"this method has no kernel for {name}={variable}; orders and binary choices have one"
+                    )
+        return cls(space, factors)
+
     def distances(self, a: Rows, b: Rows) -> Floats:
         """The factors' distances, `(count, A, B)`."""
         slices = self.space.slices
@@ -334,12 +416,12 @@ def _columns(rows: Rows) -> NDArray[np.int32]:
     return np.ascontiguousarray(rows.T.astype(np.int32))
 
 
-def _displacements(centre: Rows, rows: Rows, move: str, weights: Floats, reach: int) -> Singles:
-    """Changes of the sum over items of `weights[slot] * min(displacement, reach)`."""
+def _displacements(centre: Rows, rows: Rows, move: str, weights: Floats, costs: Floats) -> Singles:
+    """Changes of the sum over items of `weights[slot] * costs[displacement]`."""
     steps, _ = walk(len(centre), move)
 
     def scan(part: Rows, out: Singles) -> None:
-        walks.slot_steps(_columns(invert(part))[centre], weights, reach, steps, out)
+        walks.slot_steps(_columns(invert(part))[centre], weights, costs, steps, out)
 
     return _scanned(rows, len(move_slots(len(centre), move)), np.float32, WALKED, scan)
 
