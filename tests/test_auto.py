@@ -1,4 +1,4 @@
-"""The default method: that it finds out structure, that maps are what they say, and that nothing hangs on what is remembered."""
+"""The automatic method: it finds out structure, maps are what they say, and nothing hangs on what is remembered."""
 
 from __future__ import annotations
 
