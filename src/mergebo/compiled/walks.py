@@ -18,15 +18,15 @@ from mergebo.compiled.merge import Nodes
 
 Ints = NDArray[np.int64]
 Steps = NDArray[np.int32]
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 
 @jit
-def slot_steps(targets: NDArray[np.int32], weights: Floats, costs: Floats, steps: Steps, out: Singles) -> None:
-    """Changes of the weighted cost of displacements: an item costs `weights[slot] * costs[|slot - target|]`.
+def slot_steps(targets: NDArray[np.int32], weights: NDArray[np.float64], reach: int, steps: Steps, out: Singles) -> None:
+    """Changes of the weighted, truncated displacement: an item costs `weights[slot] * min(|slot - target|, reach)`.
 
-    `targets[item, k]` is where the k-th other order has the item that began in slot `item`.
+    `targets[item, k]` is where the k-th other order has the item that began in slot `item`. A reach of 1 counts items in
+    another slot, one of n or more is the footrule.
     """
     n, others = targets.shape
     here = np.arange(n)
@@ -38,8 +38,8 @@ def slot_steps(targets: NDArray[np.int32], weights: Floats, costs: Floats, steps
             total[:] = 0
         of_i, of_j, at_i, at_j = targets[here[i]], targets[here[j]], weights[i], weights[j]
         for k in range(others):
-            total[k] += at_i * (costs[abs(i - of_j[k])] - costs[abs(i - of_i[k])])
-            total[k] += at_j * (costs[abs(j - of_i[k])] - costs[abs(j - of_j[k])])
+            total[k] += at_i * (min(abs(i - of_j[k]), reach) - min(abs(i - of_i[k]), reach))
+            total[k] += at_j * (min(abs(j - of_i[k]), reach) - min(abs(j - of_j[k]), reach))
         here[i], here[j] = here[j], here[i]
         if place >= 0:
             row = out[place]

@@ -128,41 +128,41 @@ class ByMap(Similarity):
 
 
 class Displacement(Similarity):
-    """Orders are alike if items are displaced little; `costs` says what a displacement by 0, 1, 2 ... slots costs."""
+    """Orders are alike if items are displaced little; displacements by more than `reach` slots count as `reach`."""
 
     n: int
 
     @property
     @abstractmethod
-    def costs(self) -> Floats:
-        """By displacement, `(n,)`; 0 for none."""
+    def reach(self) -> int:
+        """The largest displacement that is told from longer ones."""
 
     @property
     @abstractmethod
     def largest(self) -> float:
-        """What distances are divided by."""
+        """What sums of displacements are divided by."""
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         x, y = invert(a), invert(b)
         out = np.empty((len(a), len(b)))
         for part in _parts(len(a), self.n * len(b)):
-            out[part] = self.costs[np.abs(x[part, None] - y[None])].sum(axis=-1)
+            out[part] = np.minimum(np.abs(x[part, None] - y[None]), self.reach).sum(axis=-1)
         return out / self.largest
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        change = _displacements(centre, rows, move, np.ones(self.n), self.costs)
+        change = _displacements(centre, rows, move, np.ones(self.n), self.reach)
         return _blocks(change, weights[0] / self.largest, weights[0] * self.distance(centre[None], rows))
 
 
 @dataclass(frozen=True)
 class Footrule(Displacement):
-    """Spearman's footrule on ranks: displacements cost as much as they are long."""
+    """Spearman's footrule on ranks: all displacements count as they are."""
 
     n: int
 
     @property
-    def costs(self) -> Floats:
-        return np.arange(self.n, dtype=np.float64)
+    def reach(self) -> int:
+        return self.n
 
     @property
     def largest(self) -> float:
@@ -179,13 +179,13 @@ class Footrule(Displacement):
 
 @dataclass(frozen=True)
 class Positions(Displacement):
-    """Orders are alike if most slots hold the same item: every displacement costs the same."""
+    """Orders are alike if most slots hold the same item: all displacements count the same."""
 
     n: int
 
     @property
-    def costs(self) -> Floats:
-        return (np.arange(self.n) > 0).astype(np.float64)
+    def reach(self) -> int:
+        return 1
 
     @property
     def largest(self) -> float:
@@ -202,17 +202,17 @@ class Positions(Displacement):
 
 @dataclass(frozen=True)
 class Regions(Displacement):
-    """Orders are alike if items are in about the same region: long displacements cost hardly more than a quarter of n."""
+    """Orders are alike if items are in about the same region: within half of the slots it matters how far they moved."""
 
     n: int
 
     @property
-    def costs(self) -> Floats:
-        return np.asarray(1 - np.exp(-8 * (np.arange(self.n) / self.n) ** 2))
+    def reach(self) -> int:
+        return -(-self.n // 2)
 
     @property
     def largest(self) -> float:
-        return self.n
+        return self.n * self.reach
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class SameSlots(Similarity):
         return np.asarray((a.T[:, :, None] != b.T[:, None, :]) / self.n)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        change = _displacements(centre, rows, move, weights / self.n, (np.arange(self.n) > 0).astype(np.float64))
+        change = _displacements(centre, rows, move, weights / self.n, 1)
         return _blocks(change, 1.0, ((centre != rows) @ (weights / self.n))[None])
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
@@ -416,12 +416,12 @@ def _columns(rows: Rows) -> NDArray[np.int32]:
     return np.ascontiguousarray(rows.T.astype(np.int32))
 
 
-def _displacements(centre: Rows, rows: Rows, move: str, weights: Floats, costs: Floats) -> Singles:
-    """Changes of the sum over items of `weights[slot] * costs[displacement]`."""
+def _displacements(centre: Rows, rows: Rows, move: str, weights: Floats, reach: int) -> Singles:
+    """Changes of the sum over items of `weights[slot] * min(displacement, reach)`."""
     steps, _ = walk(len(centre), move)
 
     def scan(part: Rows, out: Singles) -> None:
-        walks.slot_steps(_columns(invert(part))[centre], weights, costs, steps, out)
+        walks.slot_steps(_columns(invert(part))[centre], weights, reach, steps, out)
 
     return _scanned(rows, len(move_slots(len(centre), move)), np.float32, WALKED, scan)
 
