@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from mergebo.experiments.store import Store
 from mergebo.experiments.suites import SUITES, Case
 from mergebo.optimizers.methods import METHODS
 from mergebo.problems import Problem, get
+
+_Head: TypeAlias = tuple[tuple[int, int], str, str, str]
+"""A section's place, title, text and suite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +136,12 @@ def method_order(method: str) -> tuple[int, str]:
 
 
 def sections(records: Iterable[Record]) -> list[Section]:
-    """Finished runs by suite, in the order of the suites; runs of no suite come last, by their budget."""
+    """Finished runs by suite, in the order of the suites, and by budget where a suite has several.
+
+    Runs of no suite come last.
+    """
     places = _places()
-    found: dict[tuple[int, str, str, str], dict[tuple[int, Case], dict[str, dict[int, Record]]]] = {}
+    found: dict[_Head, dict[tuple[int, Case], dict[str, dict[int, Record]]]] = {}
     for record in sorted(records, key=lambda record: record.job.key):
         if record.error:
             continue
@@ -173,22 +180,29 @@ def _setting(job: Job) -> tuple[str, int, int, bool, str]:
     return job.problem, job.initial, job.budget, job.relabelled, job.protocol
 
 
-def _places() -> dict[tuple[str, int, int, bool, str], tuple[tuple[int, str, str, str], tuple[int, Case]]]:
-    """Where the jobs of each suite belong: a section (its place, title, text and suite), and a case with its place."""
-    places: dict[tuple[str, int, int, bool, str], tuple[tuple[int, str, str, str], tuple[int, Case]]] = {}
+def _places() -> dict[tuple[str, int, int, bool, str], tuple[_Head, tuple[int, Case]]]:
+    """Where the jobs of each suite belong: a section, and a case with its place."""
+    places: dict[tuple[str, int, int, bool, str], tuple[_Head, tuple[int, Case]]] = {}
     for renamed in (False, True):
         for k, (name, suite) in enumerate(SUITES.items()):
             title = f"{name}, items renamed" if renamed else name
             chosen = suite.relabelled() if renamed else suite
+            several = len({(case.initial, case.budget) for case in suite.cases}) > 1
             for place, case in enumerate(chosen.cases):
                 setting = (case.problem, case.initial, case.budget, case.relabelled, suite.protocol)
-                places.setdefault(setting, ((k, title, suite.about, name), (place, case)))
+                part = f", {_evaluations(case.initial, case.budget)}" if several else ""
+                head = ((k, case.budget if several else 0), title + part, suite.about, name)
+                places.setdefault(setting, (head, (place, case)))
     return places
 
 
-def _elsewhere(job: Job) -> tuple[tuple[int, str, str, str], tuple[int, Case]]:
+def _elsewhere(job: Job) -> tuple[_Head, tuple[int, Case]]:
     renamed = ", items renamed" if job.relabelled else ""
     protocol = f", protocol {job.protocol}" if job.protocol else ""
-    title = f"{job.initial} + {job.budget - job.initial} evaluations{renamed}{protocol}"
+    title = f"{_evaluations(job.initial, job.budget)}{renamed}{protocol}"
     case = Case(job.problem, job.problem, job.initial, job.budget, job.relabelled)
-    return (len(SUITES), title, "Runs that belong to no suite.", ""), (0, case)
+    return ((len(SUITES), 0), title, "Runs that belong to no suite.", ""), (0, case)
+
+
+def _evaluations(initial: int, budget: int) -> str:
+    return f"{initial} + {budget - initial} evaluations"

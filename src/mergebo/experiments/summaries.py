@@ -311,14 +311,18 @@ def remarks(section: Section) -> list[str]:
             "there is no score there."
         )
     for method in section.methods:
-        absent = [runs.case.problem for runs in section.runs if method not in runs.records]
-        lacking = [
-            f"{runs.case.problem} ({_ranges(seeds)})" for runs in section.runs if (seeds := missing_seeds(runs).get(method))
-        ]
+        absent = [runs for runs in section.runs if method not in runs.records]
         if absent:
-            said.append(f"{method} has no finished run on {_listed(absent)}.")
-        if lacking:
-            said.append(f"{method} lacks seeds that others have, on {_listed(lacking)}: paired comparisons leave them out.")
+            said.append(f"{method} has no finished run on {_classes(section, absent)}.")
+        lacking: dict[str, list[Runs]] = {}
+        for runs in section.runs:
+            if seeds := missing_seeds(runs).get(method):
+                lacking.setdefault(_ranges(seeds), []).append(runs)
+        for seeds_, which in lacking.items():
+            said.append(
+                f"{method} lacks the seeds {seeds_}, which others have, on {_classes(section, which)}: "
+                "paired comparisons leave them out."
+            )
     beaten = [
         f"{runs.case.problem} ({method})"
         for runs in section.runs
@@ -393,6 +397,15 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 def _listed(parts: Sequence[str]) -> str:
     return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
+
+
+def _classes(section: Section, chosen: Sequence[Runs]) -> str:
+    """Names of cases; of a class where all of it is meant."""
+    names: list[str] = []
+    for group, runs in section.groups.items():
+        some = [each for each in runs if each in chosen]
+        names += [group] if len(some) == len(runs) else [section.label(each) for each in some]
+    return "all problems" if len(chosen) == len(section.runs) > 1 else _listed(names)
 
 
 def _ranges(numbers: Sequence[int]) -> str:
