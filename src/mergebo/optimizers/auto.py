@@ -154,7 +154,8 @@ class Auto:
         if len(history.values) < 2:
             return history.fresh_row(rng)
         past = Past.of(history.space, history.rows, history.values)
-        families = tuple(name for name in self.families if past.space.width <= SMALL or name not in SMALL_ONLY)
+        small = past.space.width <= SMALL
+        families = tuple(name for name in self.families if small or name not in SMALL_ONLY)
         with phase("fit"):
             models = plain_models(past, families)
             losses = np.array([model.loss for model in models])
@@ -166,8 +167,10 @@ class Auto:
         rows, _ = ascend(
             _landscape(models[drawn] if mapped is None else mapped, history),
             starts,
-            probe=8,
-            finalists=3,
+            # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
+            probe=8 if small else 3,
+            finalists=3 if small else 2,
+            enough=0.0 if small else 1e-3,
             first=rng,
             forbidden=history.is_tried,
         )
