@@ -18,6 +18,7 @@ from mergebo.experiments.statistics import Estimate
 from mergebo.experiments.tables import quoted_figure
 
 HUES = {
+    "auto": "#CC3311",
     "mergebo": "#0072B2",
     "bops-h": "#D55E00",
     "bops-random": "#CC79A7",
