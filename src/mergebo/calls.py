@@ -22,7 +22,8 @@ def read_call(text: str) -> tuple[str, dict[str, Any]]:
         if call.args:
             raise ValueError("each needs its name")
     except (SyntaxError, ValueError) as error:
-        raise ArgumentError(f"the settings in {text!r} should read like n=30,seed=3: {error}") from error
+        wanted = "n=30,search='scan', texts in quotes"
+        raise ArgumentError(f"the settings in {text!r} should read like {wanted}: {error}") from error
     return name, settings
 
 

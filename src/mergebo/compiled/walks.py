@@ -115,6 +115,17 @@ def pair_steps(row: Ints, rows: NDArray[np.int32], steps: Steps, out: NDArray[An
 
 
 @jit
+def _turn(bit: bool, gain: NDArray[Any], total: NDArray[Any]) -> None:
+    """Count a bit that has turned to 1, or to 0; `gain` is what a 1 there adds to the distances."""
+    if bit:
+        for k in range(len(total)):
+            total[k] += gain[k]
+    else:
+        for k in range(len(total)):
+            total[k] -= gain[k]
+
+
+@jit
 def listed_steps(
     row: Ints, gains: NDArray[Any], pairs: Ints, starts: Ints, incident: Ints, steps: Steps, out: NDArray[Any]
 ) -> None:
@@ -137,13 +148,7 @@ def listed_steps(
                 bit = here[pairs[p, 0]] > here[pairs[p, 1]]
                 if bit != code[p]:
                     code[p] = bit
-                    gain = gains[p]
-                    if bit:
-                        for k in range(len(total)):
-                            total[k] += gain[k]
-                    else:
-                        for k in range(len(total)):
-                            total[k] -= gain[k]
+                    _turn(bit, gains[p], total)
         if place >= 0:
             out[place] = total
 
@@ -182,13 +187,7 @@ def _update(
             bit = (by_rank[k] >= middle) != (k >= run)
             if bit != code[offset + k]:
                 code[offset + k] = bit
-                gain = gains[offset + k]
-                if bit:
-                    for q in range(len(total)):
-                        total[q] += gain[q]
-                else:
-                    for q in range(len(total)):
-                        total[q] -= gain[q]
+                _turn(bit, gains[offset + k], total)
 
 
 @jit

@@ -111,7 +111,7 @@ def run(job: Job) -> Record:
                 SOLVERS[name](problem.space, evaluations, design, job.seed)
             else:
                 optimizer = Optimizer(problem.space, name, seed=job.seed, initial=job.initial, **job.settings)
-                while True:
+                while len(evaluations.values) < job.budget:
                     trial = optimizer.ask()
                     optimizer.tell(trial, evaluations(problem.space.encode(trial.point)))
         except (Spent, ExhaustedError):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from mergebo.calls import read_call
-from mergebo.experiments.comparison import compare_runs, comparison_table, mean_ranks, mean_score, scored_at
+from mergebo.experiments.comparison import Comparison, compare_runs, comparison_table, mean_ranks, mean_score, scored_at
 from mergebo.experiments.metrics import Floats, feature_length
 from mergebo.experiments.published import PUBLISHED, SAME_DATA, Figure
 from mergebo.experiments.results import Runs, Section, missing_seeds
@@ -157,14 +157,6 @@ def published_order(section: Section, runs: Runs) -> tuple[dict[str, int], dict[
 def sign_table(section: Section) -> Table:
     """Wins, ties and losses of our method against each other one, as in the paper's Table 3."""
     ours = focus(section)
-    others = [method for method in section.methods if method != ours]
-
-    def cell(runs: Sequence[Runs], other: str) -> str:
-        found = compare_runs(runs, ours, other)
-        if found is None:
-            return NOTHING
-        return f"{found.sign.wins} / {found.sign.ties} / {found.sign.losses} ({p_value(found.sign.p)})"
-
     note = (
         f"Wins / ties / losses of {ours} on the final value against each other method, over pairs of runs with the same "
         "seed; in brackets, p of the exact two-sided binomial sign test, ties dropped."
@@ -172,43 +164,50 @@ def sign_table(section: Section) -> Table:
     title = "Table 3: sign tests" if PUBLISHED.get(section.suite) else "Sign tests"
     if PUBLISHED.get(section.suite):
         note += " The published tests are not quoted here."
-    return Table(f"{title} of {ours}", note, ("problem", *others), _by_class(section, others, cell))
+
+    def cell(found: Comparison) -> str:
+        return f"{found.sign.wins} / {found.sign.ties} / {found.sign.losses} ({p_value(found.sign.p)})"
+
+    return _against_others(section, f"{title} of {ours}", note, "problem", cell)
 
 
 def difference_table(section: Section) -> Table:
     """Differences in score of our method to each other one."""
-    ours = focus(section)
-    others = [method for method in section.methods if method != ours]
-
-    def cell(runs: Sequence[Runs], other: str) -> str:
-        found = compare_runs(runs, ours, other)
-        return scored(found.difference if found else None, "+")
-
-    best = best_other(section)
+    ours, best = focus(section), best_other(section)
     note = (
         f"Score of {ours} less that of the other method, over the seeds that both have: mean over instances ± standard "
         f"error over instances (none for a single one).{f' The best of the others over all is {best}.' if best else ''}"
     )
-    return Table(f"Paired differences in score of {ours}", note, ("class", *others), _by_class(section, others, cell))
+    title = f"Paired differences in score of {ours}"
+    return _against_others(section, title, note, "class", lambda found: scored(found.difference, "+"))
 
 
 def matching_table(section: Section) -> Table:
     """Evaluations that our method needed to be as good as each other one in the end."""
     ours = focus(section)
-    others = [method for method in section.methods if method != ours]
-
-    def cell(runs: Sequence[Runs], other: str) -> str:
-        found = compare_runs(runs, ours, other)
-        if found is None:
-            return NOTHING
-        return "never" if found.evaluations is None else shown(found.evaluations)
-
     note = (
         f"Evaluations, initial ones included, after which {ours} was as good as the other method with the full budget: "
         "median over pairs of runs with the same seed; never, if half of them or more did not get there."
     )
-    rows = _by_class(section, others, cell, overall=False)
-    return Table(f"Evaluations that {ours} needs to match the others", note, ("class", *others), rows)
+
+    def cell(found: Comparison) -> str:
+        return "never" if found.evaluations is None else shown(found.evaluations)
+
+    return _against_others(section, f"Evaluations that {ours} needs to match the others", note, "class", cell, overall=False)
+
+
+def _against_others(
+    section: Section, title: str, note: str, first: str, text: Callable[[Comparison], str], *, overall: bool = True
+) -> Table:
+    """A table of our method against each other one, by class."""
+    ours = focus(section)
+    others = [method for method in section.methods if method != ours]
+
+    def cell(runs: Sequence[Runs], other: str) -> str:
+        found = compare_runs(runs, ours, other)
+        return NOTHING if found is None else text(found)
+
+    return Table(title, note, (first, *others), _by_class(section, others, cell, overall=overall))
 
 
 def best_table(section: Section) -> Table:

@@ -1,4 +1,4 @@
-"""The default method: find out which structure the values have, and use it."""
+"""The automatic method: find out which structure the values have, and use it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from mergebo.acquisition.search import Acquisition, Landscape, Listed, ascend
 from mergebo.acquisition.values import ACQUISITIONS
 from mergebo.errors import unknown_choice
+from mergebo.moves import MOVES
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, PermutationSpace, Rows
@@ -30,10 +31,9 @@ FAMILIES: dict[str, Callable[[int], Similarity]] = {
 }
 """What may matter about an order: see the docstrings of the similarities."""
 
-MAPPED = {"neighbours": (False, True), "succession": (True, False)}
-"""Families that can have a map of the items: whether pairs have a direction, and whether orders are round."""
+MAPPED = ("neighbours", "succession")
+"""Families that can have a map of the items."""
 
-MOVES = ("swap", "insertion", "reversal")
 CLOSE = 6.0
 """A family this close to the drawn one, in log evidence, is worth a map."""
 WATCHED = 8
@@ -97,7 +97,7 @@ def plain_models(past: Past, families: tuple[str, ...]) -> tuple[GP, ...]:
 @lru_cache(maxsize=64)
 def learned_map(past: Past, family: str) -> tuple[float, Floats]:
     """Loss and parameters of a family's map: from scratch at every fourth result, in between a few steps further."""
-    pairs, count = Pairs(past.space.width, *MAPPED[family]), len(past)
+    pairs, count = _pairs(past, family), len(past)
     y, _, _ = standardised(past.values)
     share = -0.5 if count < 60 else 0.5  # few results must not stretch the map
     last = count - count % 4
@@ -114,8 +114,14 @@ def learned_map(past: Past, family: str) -> tuple[float, Floats]:
 
 def mapped_model(past: Past, family: str) -> Embedded:
     """The model with the map."""
-    parameters = learned_map(past, family)[1]
-    return Embedded.of(Pairs(past.space.width, *MAPPED[family]), past.rows, past.values, parameters)
+    return Embedded.of(_pairs(past, family), past.rows, past.values, learned_map(past, family)[1])
+
+
+def _pairs(past: Past, family: str) -> Pairs:
+    """The neighbouring pairs that a family with a map looks at."""
+    similarity = FAMILIES[family](past.space.width)
+    assert isinstance(similarity, Adjacency)
+    return Pairs(similarity.n, similarity.directed, similarity.cyclic)
 
 
 @lru_cache(maxsize=64)
@@ -183,9 +189,9 @@ def _landscape(model: GP | Embedded, history: History) -> Landscape:
     if len(history.pending):
         model = model.with_points(history.pending)
     if isinstance(model, GP):
-        return Acquisition(model, score, best, MOVES)
+        return Acquisition(model, score, best, tuple(MOVES))
     predict = model.predict_standardised
-    return Listed(lambda rows: score(*predict(rows), best), history.space, MOVES)
+    return Listed(lambda rows: score(*predict(rows), best), history.space, tuple(MOVES))
 
 
 def _best_map(past: Past, families: tuple[str, ...], close: list[str]) -> Embedded | None:

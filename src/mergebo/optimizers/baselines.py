@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mergebo.moves import random_neighbours
+from mergebo.moves import MOVES, random_neighbours
 from mergebo.optimizers.history import History
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 
@@ -29,7 +29,7 @@ class LocalSearch:
     Swaps, insertions and reversals of an order, and flips of choices, are equally likely. `patience` is n by default.
     """
 
-    moves: tuple[str, ...] = ("swap", "insertion", "reversal")
+    moves: tuple[str, ...] = tuple(MOVES)
     patience: int | None = None
 
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
