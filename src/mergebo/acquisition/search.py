@@ -73,8 +73,8 @@ class Acquisition:
     """The acquisition values of a model, with neighbourhoods scanned from increments of distance.
 
     A scan is in single precision; the best few are valued again in double. From `COMPOUND` items on, one scan also offers
-    compounds: the best two, four, eight ... swaps that have no slot in common, made at once. An ascent then takes tens
-    of scans where single swaps would take hundreds.
+    compounds: the best two, four, eight ... moves that have no slot in common, made at once. An ascent then takes tens
+    of scans where single moves would take hundreds.
     """
 
     model: GP
@@ -93,19 +93,29 @@ class Acquisition:
         compounds: list[Rows] = []
         for name, where in space.slices.items():
             variable = space.variables[name]
-            kinds = self.moves if isinstance(variable, Permutation) else ("flip",)
-            for kind in kinds:
-                scanned = self.scan(row, name, kind)
-                for k in _contenders(scanned, count):
+            if not isinstance(variable, Permutation):
+                for k in _contenders(self.scan(row, name, "flip"), count):
                     changed = row.copy()
-                    if isinstance(variable, Permutation):
-                        changed[where] = MOVES[kind](row[where], *move_slots(variable.n, kind)[k].tolist())
-                    else:
-                        changed[where.start + k] ^= 1
+                    changed[where.start + k] ^= 1
                     found.append(changed)
-                if kind == "swap" and where.stop - where.start >= COMPOUND:
-                    best = move_slots(variable.width, kind)[_best_first(np.round(scanned, 4), 8 * variable.width)]
-                    compounds += _compounds(row, ((slots, row[slots[::-1]]) for slots in where.start + best))
+                continue
+
+            def moved(kind: str, k: int, where: slice = where) -> Rows:
+                changed = row.copy()
+                slots = move_slots(where.stop - where.start, kind)[k].tolist()
+                changed[where] = MOVES[kind](row[where], *slots)
+                return changed
+
+            scans = {kind: self.scan(row, name, kind) for kind in self.moves}
+            for kind, scanned in scans.items():
+                found += [moved(kind, int(k)) for k in _contenders(scanned, count)]
+            if variable.n >= COMPOUND:
+                every = np.concatenate(list(scans.values()))
+                starts = np.cumsum([0, *(len(scanned) for scanned in scans.values())])
+                best = _best_first(np.round(every, 4), 8 * variable.n)
+                of = np.searchsorted(starts, best, side="right") - 1
+                each = (moved(self.moves[m], int(k - starts[m])) for m, k in zip(of, best, strict=True))
+                compounds += _compounds(row, ((np.flatnonzero(one != row), one[one != row]) for one in each))
         if not found:
             return np.empty((0, len(row)), row.dtype)
         return np.array([*found, *compounds])
@@ -164,6 +174,7 @@ def ascend(
     forbidden: Callable[[Rows], NDArray[np.bool_]] | None = None,
     first: np.random.Generator | None = None,
     enough: float = 0.0,
+    quick: bool = False,
 ) -> tuple[Rows, Floats]:
     """Climb from every start: what was met on the way with its values, best first.
 
@@ -171,7 +182,8 @@ def ascend(
     it is better, and the whole neighbourhood is looked at only if none is. Either way a climb ends where no neighbour is
     better, after `steps` steps, or when ten steps have together gained less than `enough` of the value.
 
-    With `probe`, every start is climbed so many steps and only the best `finalists` go on to the end. `forbidden` rows
+    With `probe`, every start is climbed so many steps and only the best `finalists` go on to the end; if that is to be `quick`,
+    whole neighbourhoods are for these. `forbidden` rows
     (already tried) may be passed through but are not returned, unless nothing else was met.
     """
 
@@ -181,7 +193,7 @@ def ascend(
 
     met, met_values = [starts], [value(starts)]
 
-    def look(here: Rows, here_value: float) -> tuple[Rows, Floats]:
+    def look(here: Rows, here_value: float, whole: bool) -> tuple[Rows, Floats]:
         """Rows to go on to, with their values."""
         if first is not None:
             some = landscape.random_neighbours(here, SOME, first)
@@ -197,16 +209,18 @@ def ascend(
                 if not together:
                     return kept, kept_values
                 return np.concatenate([kept, together]), np.concatenate([kept_values, value(np.array(together))])
+            if not whole:
+                return some[:0], values[:0]
         around = landscape.best_neighbours(here, 5)
         return around, value(around)
 
-    def climb(here: Rows, here_value: float, most: int) -> tuple[Rows, float, bool]:
+    def climb(here: Rows, here_value: float, most: int, whole: bool) -> tuple[Rows, float, bool]:
         """Where `most` steps lead, and whether to stay there."""
         trace = [here_value]
         for _ in range(most):
-            around, values = look(here, here_value)
+            around, values = look(here, here_value, whole)
             if not len(around):
-                return here, here_value, True
+                return here, here_value, whole
             met.append(around)
             met_values.append(values)
             if not values.max() > here_value:
@@ -218,10 +232,10 @@ def ascend(
         return here, here_value, False
 
     start_steps = steps if probe is None else min(probe, steps)
-    reached = [climb(start, float(height), start_steps) for start, height in zip(starts, met_values[0], strict=True)]
+    reached = [climb(start, float(height), start_steps, not quick) for start, height in zip(starts, met_values[0], strict=True)]
     for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
         if not summit:
-            climb(here, here_value, steps - start_steps)
+            climb(here, here_value, steps - start_steps, True)
     rows, every = np.concatenate(met), np.concatenate(met_values)
     if forbidden is not None:
         allowed = ~forbidden(rows)

@@ -48,6 +48,38 @@ def slot_steps(targets: NDArray[np.int32], weights: NDArray[np.float64], reach: 
 
 
 @jit
+def _changed_pairs(n: int, i: int, j: int, cyclic: bool) -> tuple[int, int, int, int]:
+    """Where the pairs (left, left + 1) are that an exchange of slots i < j changes, each once.
+
+    -1 for one that is not there, or the same as another one.
+    """
+    before_i = i - 1 if i > 0 else (n - 1 if cyclic and j < n - 1 else -1)
+    after_j = j if j < n - 1 or cyclic else -1
+    return before_i, i, j - 1 if j > i + 1 else -1, after_j
+
+
+@jit
+def cost_steps(order: Ints, costs: NDArray[np.float64], cyclic: bool, steps: Steps, out: NDArray[np.float64]) -> None:
+    """Changes of the sum of `costs[a, b]` over pairs of an item a and its follower b."""
+    n = len(order)
+    here = order.copy()
+    total = 0.0
+    for step in range(len(steps)):
+        i, j, place = np.int64(min(steps[step, :2])), np.int64(max(steps[step, :2])), steps[step, 2]
+        if steps[step, 3]:
+            here[:] = order
+            total = 0.0
+        for sign in (-1, 1):
+            for left in _changed_pairs(n, i, j, cyclic):
+                if left >= 0:
+                    total += sign * costs[here[left], here[left + 1 if left < n - 1 else 0]]
+            if sign == -1:
+                here[i], here[j] = here[j], here[i]
+        if place >= 0:
+            out[place] = total
+
+
+@jit
 def edge_steps(
     order: Ints, after: NDArray[np.int32], before: NDArray[np.int32], cyclic: bool, steps: Steps, out: NDArray[Any]
 ) -> None:
@@ -64,12 +96,8 @@ def edge_steps(
         if steps[step, 3]:
             here[:] = order
             total[:] = 0
-        # The pairs (left, left + 1) that change, each once: -1 if it is not there, or the same as another one.
-        before_i = i - 1 if i > 0 else (n - 1 if cyclic and j < n - 1 else -1)
-        after_j = j if j < n - 1 or cyclic else -1
-        lefts = (before_i, i, j - 1 if j > i + 1 else -1, after_j)
         for sign in (1, -1):  # pairs that were shared are lost, then those that are shared are won
-            for left in lefts:
+            for left in _changed_pairs(n, i, j, cyclic):
                 if left < 0:
                     continue
                 item, follower = here[left], here[left + 1 if left < n - 1 else 0]

@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from mergebo.acquisition.search import Acquisition, Landscape, Listed, ascend
+from mergebo.acquisition.search import Acquisition, ascend
 from mergebo.acquisition.values import ACQUISITIONS
+from mergebo.compiled.edges import shorten
 from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
 from mergebo.optimizers.history import History
@@ -17,8 +18,7 @@ from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, PermutationSpace, Rows
 from mergebo.stopwatch import phase
 from mergebo.surrogate import GP, Adjacency, ByMap, Positions, Product, Regions, Similarity, Spacings
-from mergebo.surrogate.embedding import Embedded, Pairs, fit_map
-from mergebo.surrogate.gp import standardised
+from mergebo.surrogate.places import PathCosts, distances, fit_places
 from mergebo.surrogate.similarity import Floats
 
 FAMILIES: dict[str, Callable[[int], Similarity]] = {
@@ -40,6 +40,9 @@ WATCHED = 8
 """Recent results by which maps are judged."""
 EARLIEST = 26
 """Results before which there is no map."""
+SHARES = (0.7, 0.9, 0.98)
+"""Shares of the variance that lengths on a map may explain: the more results there are, the more maps are worth."""
+MAP_STEPS = 50
 CALIBRATION = (1.0, 25.0)
 """By how much a map's variances may be stretched to fit its recent errors."""
 SMALL = 60
@@ -80,58 +83,67 @@ class Past:
         return self.of(self.space, self.rows[:count], self.values[:count])
 
 
-@lru_cache(maxsize=2)
-def plain_models(past: Past, families: tuple[str, ...]) -> tuple[GP, ...]:
-    """A model of each family."""
-    models = []
-    for name in families:
-        similarity = Product.of(past.space, FAMILIES[name])
-        hyperparameters = None
-        if len(past) > FITTED:
-            some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
-            hyperparameters = GP(similarity, past.rows[some], past.values[some]).hyperparameters
-        models.append(GP(similarity, past.rows, past.values, hyperparameters=hyperparameters))
-    return tuple(models)
+@lru_cache(maxsize=32)
+def plain_model(past: Past, family: str) -> GP:
+    """A model of one family."""
+    similarity = Product.of(past.space, FAMILIES[family])
+    hyperparameters = None
+    if len(past) > FITTED:
+        some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
+        hyperparameters = GP(similarity, past.rows[some], past.values[some]).hyperparameters
+    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters)
 
 
-@lru_cache(maxsize=64)
-def learned_map(past: Past, family: str) -> tuple[float, Floats]:
-    """Loss and parameters of a family's map: from scratch at every fourth result, in between a few steps further."""
-    pairs, count = _pairs(past, family), len(past)
-    y, _, _ = standardised(past.values)
-    share = -0.5 if count < 60 else 0.5  # few results must not stretch the map
-    last = count - count % 4
+@lru_cache(maxsize=32)
+def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
+    """Places of the items for each of `SHARES`, from a random start with the first, then each from the one before."""
+    model, (pairs,) = plain_model(past, family), _pairs(past.space, family)
+    precision = model.whitener.T @ model.whitener
+    scale = model.hyperparameters.outputscale * (1 - np.exp(-0.5 / model.hyperparameters.lengthscales[0] ** 2))
+    places = np.random.default_rng(len(past)).normal(size=(1 + pairs.directed, pairs.n, 2)) / np.sqrt(pairs.n)
     found = []
-    earlier = last if last < count else last - 4
-    if earlier >= EARLIEST - WATCHED:
-        found.append(fit_map(pairs, past.rows, y, learned_map(past.first(earlier), family)[1], steps=8, share=share))
-    if last == count or not found:
-        draws = np.random.default_rng([count, 2]).normal(size=2 * pairs.n)
-        start = np.concatenate([0.5 * draws, [-0.5, -8.0]])
-        found.append(fit_map(pairs, past.rows, y, start, steps=40, share=share))
-    return min(found, key=lambda pair: pair[0])
+    for share in SHARES:
+        _, places = fit_places(
+            past.rows,
+            model.y,
+            precision / (1 - share),
+            places,
+            variance=share * scale,
+            cyclic=pairs.cyclic,
+            steps=MAP_STEPS,
+        )
+        found.append(places)
+    return tuple(found)
 
 
-def mapped_model(past: Past, family: str) -> Embedded:
-    """The model with the map."""
-    return Embedded.of(_pairs(past, family), past.rows, past.values, learned_map(past, family)[1])
+def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) -> GP:
+    """The family's model with the lengths on a map as its trend; deviations are `stretch` times as large."""
+    model, (pairs,) = plain_model(past, family), _pairs(past.space, family)
+    places = learned_places(past, family)[SHARES.index(share)]
+    factor = (1 - share) * stretch**2
+    plain = model.hyperparameters
+    scaled = replace(plain, outputscale=factor * plain.outputscale, noise=factor * plain.noise)
+    trend = PathCosts(distances(places), pairs.cyclic)
+    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend)
 
 
-def _pairs(past: Past, family: str) -> Pairs:
-    """The neighbouring pairs that a family with a map looks at."""
-    similarity = FAMILIES[family](past.space.width)
-    assert isinstance(similarity, Adjacency)
-    return Pairs(similarity.n, similarity.directed, similarity.cyclic)
+def _pairs(space: AnySpace, family: str) -> list[Adjacency]:
+    """The similarities by neighbouring pairs that a family with a map has."""
+    factors = Product.of(space, FAMILIES[family]).factors.values()
+    return [factor for factor in factors if isinstance(factor, Adjacency)]
 
 
-@lru_cache(maxsize=64)
-def surprise(past: Past, families: tuple[str, ...], family: str = "") -> tuple[float, float]:
+@lru_cache(maxsize=128)
+def surprise(past: Past, families: tuple[str, ...], family: str = "", share: float = 0.0) -> tuple[float, float]:
     """How wrong the last result was predicted from those before it: squared error, and the same in predicted variances.
 
-    By the family with its map, or without a name by the likeliest plain model.
+    By the family with a map, or without a name by the likeliest plain model.
     """
     before = past.first(len(past) - 1)
-    model = mapped_model(before, family) if family else min(plain_models(before, families), key=lambda each: each.loss)
+    if family:
+        model = mapped_model(before, family, share)
+    else:
+        model = min((plain_model(before, name) for name in families), key=lambda each: each.loss)
     mean, deviation = model.predict_standardised(past.rows[-1:])
     error = float((past.values[-1] - model.centre) / model.spread - mean[0])
     return (error * model.spread) ** 2, (error / float(deviation[0])) ** 2
@@ -163,16 +175,22 @@ class Auto:
         small = past.space.width <= SMALL
         families = tuple(name for name in self.families if small or name not in SMALL_ONLY)
         with phase("fit"):
-            models = plain_models(past, families)
+            models = [plain_model(past, name) for name in families]
             losses = np.array([model.loss for model in models])
             weights = np.exp(losses.min() - losses)
             drawn = rng.choice(len(models), p=weights / weights.sum())
             close = [name for name, loss in zip(families, losses, strict=True) if loss < losses[drawn] + CLOSE]
             mapped = _best_map(past, families, close) if self.maps else None
-        starts = np.concatenate([history.best(self.incumbents), past.space.sample_rows(self.randoms, seed=rng)])
+        model = models[drawn] if mapped is None else mapped
+        others = past.space.sample_rows(self.randoms, seed=rng)
+        if mapped is not None:
+            others = _shortened(mapped, np.concatenate([history.best(1), others]))
+        best = float(model.y.min())
+        if len(history.pending):  # what is awaited is taken to come out as the model expects
+            model = model.with_points(history.pending)
         rows, _ = ascend(
-            _landscape(models[drawn] if mapped is None else mapped, history),
-            starts,
+            Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES)),
+            np.concatenate([history.best(self.incumbents), others]),
             # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
             probe=8 if small else 3,
             finalists=3 if small else 2,
@@ -183,30 +201,40 @@ class Auto:
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
 
 
-def _landscape(model: GP | Embedded, history: History) -> Landscape:
-    """LogEI of the model; what is awaited is taken to come out as the model expects."""
-    best, score = float(model.y.min()), ACQUISITIONS["logei"]
-    if len(history.pending):
-        model = model.with_points(history.pending)
-    if isinstance(model, GP):
-        return Acquisition(model, score, best, tuple(MOVES))
-    predict = model.predict_standardised
-    return Listed(lambda rows: score(*predict(rows), best), history.space, tuple(MOVES))
-
-
-def _best_map(past: Past, families: tuple[str, ...], close: list[str]) -> Embedded | None:
+def _best_map(past: Past, families: tuple[str, ...], close: list[str]) -> GP | None:
     """The model with a map that has lately predicted better than the plain ones did, if there is one.
 
     Never chosen by evidence: a map always fits what it was fitted to. Its variances are stretched to fit its recent errors.
     """
     space = past.space
     wanted = [name for name in MAPPED if name in close]
-    if not wanted or len(past) < EARLIEST or not isinstance(space, PermutationSpace) or not 3 < space.n <= SMALL:
+    if not wanted or not isinstance(space, PermutationSpace) or space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
         return None
     recent = [past.first(k + 1) for k in range(len(past) - WATCHED, len(past))]
     plain = np.mean([surprise(each, families)[0] for each in recent])
-    found = [(*np.mean([surprise(each, families, name) for each in recent], axis=0), name) for name in wanted]
-    errors, ratios, name = min(found)
-    if not errors < plain:
-        return None
-    return replace(mapped_model(past, name), stretch=float(np.sqrt(np.clip(ratios, *CALIBRATION))))
+    found = [
+        (*np.mean([surprise(each, families, name, share) for each in recent], axis=0), name, share)
+        for name in wanted
+        for share in SHARES
+    ]
+    error, ratio, name, share = min(found)
+    return mapped_model(past, name, share, np.sqrt(np.clip(ratio, *CALIBRATION))) if error < plain else None
+
+
+def _shortened(model: GP, rows: Rows) -> Rows:
+    """Rows made better by the model's own account of neighbouring pairs, to start from."""
+    (pairs,) = model.similarity.factors.values()
+    assert isinstance(pairs, Adjacency)
+    rate = 0.5 / model.hyperparameters.lengthscales[0] ** 2
+    weights = -model.hyperparameters.outputscale * rate * np.exp(-rate) / pairs.n * model.alpha
+    costs = np.zeros((pairs.n, pairs.n))
+    following = np.roll(model.rows, -1, axis=1)
+    np.add.at(costs, (model.rows, following), weights[:, None] * np.ones(pairs.n))
+    if not pairs.directed:
+        costs += costs.T
+    if isinstance(model.trend, PathCosts):
+        costs += model.trend.costs
+    rows = rows.copy()
+    for row in rows:
+        shorten(row, costs, pairs.directed, pairs.cyclic)
+    return rows

@@ -8,14 +8,14 @@ which mean, variance and marginal likelihood are tested equal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from mergebo.errors import ArgumentError
+from mergebo.errors import ArgumentError, UnsupportedError
 from mergebo.spaces import Rows
 from mergebo.surrogate.similarity import Floats, Product
 
@@ -153,6 +153,18 @@ def fit(
     return Hyperparameters.of_logs(descend(best, 60)[1])
 
 
+class Trend(Protocol):
+    """A known part of standardised values; a model with one learns what is left."""
+
+    def value(self, rows: Rows) -> Floats:
+        """At rows."""
+        ...
+
+    def changes(self, row: Rows, variable: str, move: str) -> Floats:
+        """By how much it is more at all neighbours of a row by one kind of move of one variable."""
+        ...
+
+
 class GP:
     """A fitted model of values at rows: `predict` gives mean and standard deviation anywhere."""
 
@@ -164,25 +176,36 @@ class GP:
         *,
         hyperparameters: Hyperparameters | None = None,
         noise: float | None = None,
+        trend: Trend | None = None,
+        scaling: tuple[float, float] | None = None,
     ) -> None:
-        """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given."""
+        """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given.
+
+        Values are standardised by their own mean and deviation, unless `scaling` gives others.
+        """
         self.similarity = similarity
         self.rows = rows
         self.noise = noise
-        self.y, self.centre, self.spread = standardised(np.asarray(values, np.float64))
+        self.trend = trend
+        values = np.asarray(values, np.float64)
+        self.y, self.centre, self.spread = standardised(values)
+        if scaling is not None:
+            self.centre, self.spread = scaling
+            self.y = (values - self.centre) / self.spread
         distances = similarity.distances(rows, rows)
-        self.hyperparameters = hyperparameters or fit(distances, self.y, noise=noise)
+        left = self._left = self.y - self._trend(rows)
+        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise)
         covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
         # W = L^-1: with it variances of many points are one matrix product.
         self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
         weights = self.whitener.T @ self.whitener.sum(axis=1)
-        self.mean = float(weights @ self.y / weights.sum())
-        self.alpha = self.whitener.T @ (self.whitener @ (self.y - self.mean))
+        self.mean = float(weights @ left / weights.sum())
+        self.alpha = self.whitener.T @ (self.whitener @ (left - self.mean))
 
     @property
     def loss(self) -> float:
         """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
-        white = self.whitener @ (self.y - self.mean)
+        white = self.whitener @ (self._left - self.mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
         return float(value + _negative_log_prior(self.hyperparameters.logs, self.noise is None)[0])
 
@@ -194,6 +217,9 @@ class GP:
                 return np.asarray(np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))), np.float64)
             except np.linalg.LinAlgError:
                 jitter = max(1e-8, 10 * jitter)
+
+    def _trend(self, rows: Rows) -> Floats:
+        return np.zeros(len(rows)) if self.trend is None else self.trend.value(rows)
 
     @property
     def _weights(self) -> Floats:
@@ -211,7 +237,7 @@ class GP:
     def predict_standardised(self, rows: Rows) -> tuple[Floats, Floats]:
         """The same in standardised values, which is what acquisition functions read."""
         cross = self._covariance(self.similarity.distances(rows, self.rows))
-        mean = self.mean + cross @ self.alpha
+        mean = self._trend(rows) + self.mean + cross @ self.alpha
         explained = ((cross @ self.whitener.T) ** 2).sum(axis=1)
         return mean, np.sqrt(np.maximum(self.hyperparameters.outputscale - explained, 1e-12))
 
@@ -227,27 +253,38 @@ class GP:
             explained.append(np.einsum("ij,ij->i", white, white))
         if not means:
             return np.empty(0), np.empty(0)
-        mean, variance = np.float32(self.mean) + np.concatenate(means), scale - np.concatenate(explained)
-        return mean.astype(np.float64), np.sqrt(np.maximum(variance, np.float32(1e-9))).astype(np.float64)
+        variance = scale - np.concatenate(explained)
+        mean = (np.float32(self.mean) + np.concatenate(means)).astype(np.float64)
+        if self.trend is not None:
+            mean += self.trend.value(row[None]) + self.trend.changes(row, variable, move)
+        return mean, np.sqrt(np.maximum(variance, np.float32(1e-9))).astype(np.float64)
 
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:
         """One draw of the standardised values at all rows together, for Thompson sampling."""
         distances = self.similarity.distances(rows, self.rows)
         white = self.whitener @ self._covariance(distances).T
         covariance = self._covariance(self.similarity.distances(rows, rows)) - white.T @ white
-        mean = self.mean + white.T @ (self.whitener @ (self.y - self.mean))
+        mean = self._trend(rows) + self.mean + white.T @ (self.whitener @ (self._left - self.mean))
         draw: Floats = mean + self._factorise(covariance + 1e-8 * np.eye(len(rows))) @ rng.normal(size=len(rows))
         return draw
 
     def with_points(self, rows: Rows) -> GP:
-        """The model after it has seen what it expects at further rows (fantasies); hyperparameters stay."""
+        """The model after it has seen what it expects at further rows (fantasies); all else stays."""
         expected, _ = self.predict(rows)
-        values = np.concatenate([self.centre + self.spread * self.y, expected])
-        every = np.concatenate([self.rows, rows])
-        return GP(self.similarity, every, values, hyperparameters=self.hyperparameters, noise=self.noise)
+        return GP(
+            self.similarity,
+            np.concatenate([self.rows, rows]),
+            np.concatenate([self.centre + self.spread * self.y, expected]),
+            hyperparameters=self.hyperparameters,
+            noise=self.noise,
+            trend=self.trend,
+            scaling=(self.centre, self.spread),
+        )
 
     def to_botorch(self) -> SingleTaskGP:
         """The same model as BoTorch's, with these hyperparameters; it predicts standardised values."""
+        if self.trend is not None:
+            raise UnsupportedError("a model with a trend is not one of BoTorch's; give the rows' trend to it as a mean")
         import torch
         from botorch.models import SingleTaskGP
         from gpytorch.constraints import GreaterThan
