@@ -75,6 +75,17 @@ def test_the_honest_suite_is_relabelled_and_has_many_classes() -> None:
     assert len({case.problem for case in suite.cases}) == len(suite.cases)
 
 
+def test_published_records_belong_to_their_suites() -> None:
+    """A suite may grow, but what was run for it is not to be run again."""
+    for folder in (Path(__file__).parents[1] / "docs" / "results").iterdir():
+        if folder.is_dir():
+            suite = get_suite(folder.name)
+            lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+            ran = [Record.from_line(line).job for line in lines]
+            wanted = {job.key for job in suite.jobs({job.method for job in ran})}
+            assert all(job.key in wanted for job in ran), folder.name
+
+
 def test_methods_are_designed_and_judged_on_different_instances() -> None:
     designed, judged = ({case.problem for case in SUITES[name].cases} for name in ("ablation", "honest"))
     assert not designed & judged

@@ -122,6 +122,8 @@ def _pack(widths: Ints, heights: Ints, floor: int, orders: Ints) -> tuple[Ints, 
                 rest = 0
                 for column in range(x, x + width):
                     rest = max(rest, skyline[column])
+                    if rest >= low:
+                        break
                 if rest < low:  # the first lowest: bottom, then left
                     low, at = rest, x
             left[k, module], bottom[k, module] = at, low
