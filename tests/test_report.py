@@ -387,7 +387,7 @@ def test_methods_with_settings_are_rows() -> None:
     ]
     section = one(*records)
     table = method_table(section)
-    assert table.header == ("method", "after 100", "less auto", "won", "after 50", "less auto", "won")
+    assert table.header == ("method", "score after 100", "less auto", "won", "score after 50", "less auto", "won")
     assert [row[0] for row in table.rows] == ["auto", "auto(families=['precedence'])", "auto(maps=False)"]
     less = compare_runs(section.runs, "auto(maps=False)", "auto")
     assert less is not None

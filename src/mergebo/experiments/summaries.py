@@ -217,7 +217,10 @@ def method_table(section: Section) -> Table:
             return score, NOTHING, NOTHING
         return score, _difference(found, section.size(ALL)), _share(found.instances)
 
-    header = ("method", *(text for stage in stages for text in (f"after {_after(section, stage)}", f"less {ours}", "won")))
+    header = (
+        "method",
+        *(text for stage in stages for text in (f"score after {_after(section, stage)}", f"less {ours}", "won")),
+    )
     rows = tuple((method, *(cell for stage in stages for cell in cells(method, stage))) for method in section.methods)
     note = (
         f"Score over all problems, of methods that were run on all of them; what the method scores less {ours} on the same "
