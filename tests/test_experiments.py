@@ -69,8 +69,28 @@ def test_suites_are_what_they_should_be(name: str) -> None:
 def test_the_honest_suite_is_relabelled_and_has_many_classes() -> None:
     suite = SUITES["honest"]
     assert all(case.relabelled for case in suite.cases)
-    assert len({case.group for case in suite.cases}) >= 8
+    groups = [case.group for case in suite.cases]
+    assert len(set(groups)) == 13
+    assert {groups.count(group) for group in groups} == {5}
     assert len({case.problem for case in suite.cases}) == len(suite.cases)
+
+
+def test_published_records_belong_to_their_suites() -> None:
+    """A suite may grow, but what was run for it is not to be run again."""
+    for folder in (Path(__file__).parents[1] / "docs" / "results").iterdir():
+        if folder.is_dir():
+            suite = get_suite(folder.name)
+            lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+            ran = [Record.from_line(line).job for line in lines]
+            wanted = {job.key for job in suite.jobs({job.method for job in ran})}
+            assert all(job.key in wanted for job in ran), folder.name
+
+
+def test_methods_are_designed_and_judged_on_different_instances() -> None:
+    designed, judged = ({case.problem for case in SUITES[name].cases} for name in ("ablation", "honest"))
+    assert not designed & judged
+    assert not any("seed=9" in problem for problem in designed)
+    assert all("seed=9" in case.problem for name in ("honest", "large") for case in SUITES[name].cases)
 
 
 def test_the_paper_suites_have_the_papers_budgets() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mergebo import errors, problems
-from mergebo.permutations import invert, sample, swap
+from mergebo.permutations import insert, invert, reverse, sample, swap
 from mergebo.problems import layout, ordering, routes, scheduling, solvers, thief
 from mergebo.problems.registry import DATA, FAMILIES, QAPLIB
 from mergebo.testing import ProblemSuite
@@ -411,12 +411,25 @@ class TestSolvers:
         value, tour = solvers.tour_search(problem.distances, seed=0, kicks=300)
         assert problem.evaluate(tour) == value == problem.optimum.value
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_order_search_finds_the_best_order(self, seed: int) -> None:
+        problem = problems.get("lop:planted", n=7, seed=seed, noise=2.0)
+        value, order = solvers.order_search(problem.gains, seed=0, kicks=50)
+        assert problem.evaluate(order) == pytest.approx(value)
+        assert value == pytest.approx(solvers.exhaust(problem)[0])
+
+    def test_order_search_leaves_no_better_insertion(self) -> None:
+        problem = problems.get("lop:planted(n=25,noise=2.0)")
+        kicked, plain = (solvers.order_search(problem.gains, seed=1, kicks=kicks) for kicks in (200, 0))
+        assert kicked[0] <= plain[0]
+        for value, order in (kicked, plain):
+            around = np.array([insert(order, i, j) for i, j in itertools.product(range(25), repeat=2)])
+            assert problem.evaluate(around).min() >= value - 1e-6
+
     def test_neighbours_are_moves(self) -> None:
         problem = problems.get("tsp:random(n=7)")
         order = sample(7, seed=0)
         moves = {tuple(swap(order, i, j)) for i, j in itertools.combinations(range(7), 2)}
-        from mergebo.permutations import insert, reverse
-
         moves |= {tuple(insert(order, i, j)) for i, j in itertools.product(range(7), repeat=2)}
         moves |= {tuple(reverse(order, i, j)) for i, j in itertools.combinations_with_replacement(range(7), 2)}
         drawn = solvers.neighbours(np.tile(order, (3000, 1)), problem, np.random.default_rng(0))

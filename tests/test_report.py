@@ -18,7 +18,7 @@ from scipy import stats
 
 from mergebo.errors import ArgumentError, ShapeError
 from mergebo.experiments import SUITES, Job, Record, Store, get_suite, run_jobs
-from mergebo.experiments.comparison import compare, compare_runs, mean_ranks, mean_score
+from mergebo.experiments.comparison import compare, compare_runs, mean_ranks, mean_score, worst_class
 from mergebo.experiments.figures import convergence, styles
 from mergebo.experiments.metrics import (
     SEARCHES,
@@ -36,7 +36,16 @@ from mergebo.experiments.report import metrics, report
 from mergebo.experiments.results import Section, method_order, missing_seeds, sections
 from mergebo.experiments.solvers import SOLVERS
 from mergebo.experiments.statistics import bootstrap_interval, estimate, paired_difference, sign_test
-from mergebo.experiments.summaries import published_order, regret_table, remarks, score_table, sign_table
+from mergebo.experiments.summaries import (
+    difference_table,
+    focus,
+    method_table,
+    published_order,
+    regret_table,
+    remarks,
+    score_table,
+    sign_table,
+)
 from mergebo.experiments.tables import THIN, Bold, Table, best_bold, fixed, p_value, shown
 from mergebo.optimizers.methods import METHODS
 from mergebo.problems import get
@@ -206,10 +215,12 @@ def test_every_suite_is_found_again() -> None:
     for name, suite in SUITES.items():
         found = sections([Record(job, (1.0,)) for job in suite.jobs(["random"], [0])])
         assert [runs.case for section in found for runs in section.runs] == list(suite.cases)
-        if name == "honest":  # two budgets: two sections, the smaller one first
-            assert [section.title for section in found] == [f"honest, 20 + {more} evaluations" for more in (80, 200)]
-        else:
-            assert [section.title for section in found] == [name]
+        assert [case for section in found for case in section.planned] == list(suite.cases)
+        assert not any(section.absent for section in found)
+        # Two budgets: two sections, the smaller one first.
+        plans = {"honest": ("20 + 80", "20 + 200"), "thief": ("5 + 50", "20 + 200"), "ablation": ("20 + 80", "20 + 100")}
+        titles = [f"{name}, {plan} evaluations" for plan in plans[name]] if name in plans else [name]
+        assert [section.title for section in found] == titles
 
 
 def test_methods_have_one_order() -> None:
@@ -225,7 +236,7 @@ def test_comparison_over_common_seeds_by_hand() -> None:
     )
     (runs,) = section.runs
     assert runs.seeds("mergebo", "random") == [0, 1, 2]
-    assert missing_seeds(runs) == {"random": [3]}
+    assert missing_seeds(runs, section.seeds) == {"random": [3]}
     found = compare_runs(section.runs, "mergebo", "random")
     assert found is not None
     assert (found.sign.wins, found.sign.ties, found.sign.losses, found.sign.p) == (1, 1, 1, 1.0)
@@ -260,6 +271,140 @@ def test_a_reference_that_random_search_finds_is_remarked() -> None:
     assert not runs.has_score
     assert any("by itself" in remark for remark in remarks(section))
     assert any("Better than the reference" in remark for remark in remarks(section))
+
+
+# -------------------------------------------------------------------------------------------------- paired differences
+
+
+def honest_runs(*, absent: tuple[str, ...] = (), methods: tuple[str, ...] = ("auto", "bops-h", "random")) -> list[Record]:
+    """Made-up runs of the honest suite's smaller problems, without those whose names contain a part that is `absent`."""
+    rng = np.random.default_rng(8)
+    return [
+        Record(job, tuple(get(job.problem).optimum.value + 50 * rng.exponential(1.0, 100)))
+        for job in get_suite("honest").jobs(methods, range(3))
+        if job.budget == 100 and not any(part in job.problem for part in absent)
+    ]
+
+
+def plain_differences(records: list[Record], a: str, b: str, budget: int, b_budget: int) -> dict[str, list[float]]:
+    """Differences in score by class, one an instance: the definition, run by run."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for x in records:
+        for y in records:
+            if (x.job.method, y.job.method) != (a, b) or (x.job.problem, x.job.seed) != (y.job.problem, y.job.seed):
+                continue
+            (group,) = {case.group for case in SUITES["honest"].cases if case.problem == x.job.problem}
+            random = random_search(x.job.problem, 100)[b_budget - 1]
+            room = random - get(x.job.problem).optimum.value
+            scores = (random - min(x.values[:budget])) / room, (random - min(y.values[:b_budget])) / room
+            found.setdefault(group, {}).setdefault(x.job.problem, []).append(scores[0] - scores[1])
+    return {group: [sum(each) / len(each) for each in by.values()] for group, by in found.items()}
+
+
+@pytest.fixture(scope="module")
+def paired() -> list[Record]:
+    return honest_runs(absent=("qap", "floorplan", "cells", "n=50", "n=15"))
+
+
+@pytest.mark.parametrize(("stage", "b_stage"), [(0, 0), (1, 1), (1, 0)])
+def test_paired_differences_as_defined(paired: list[Record], stage: int, b_stage: int) -> None:
+    section = one(*paired)
+    assert list(section.parts) == ["TSP 30", "Flow shop 20", "Linear ordering 30", "All", "All but TSP"]
+    budgets = (100, 50)
+    by_class = plain_differences(paired, "auto", "bops-h", budgets[stage], budgets[b_stage])
+    expected = {
+        **by_class,
+        "All": [each for group in by_class.values() for each in group],
+        "All but TSP": [each for name, group in by_class.items() if name != "TSP 30" for each in group],
+    }
+    for part, values in expected.items():
+        found = compare_runs(section.parts[part], "auto", "bops-h", stage, b_stage)
+        assert found is not None
+        assert found.difference is not None
+        assert found.difference.count == len(values)
+        assert found.difference.mean == pytest.approx(np.mean(values))
+        assert found.difference.error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(values)))
+        assert found.instances.wins == sum(value > 0 for value in values)
+        assert found.sign.wins + found.sign.ties + found.sign.losses == 3 * len(values)
+    worst = worst_class(section, "auto", "bops-h", stage, b_stage)
+    assert worst is not None
+    assert worst.group == min(by_class, key=lambda name: float(np.mean(by_class[name])))
+    assert worst.difference.mean == pytest.approx(min(np.mean(values) for values in by_class.values()))
+
+
+def test_tables_of_paired_differences(paired: list[Record]) -> None:
+    section = one(*paired)
+    table = difference_table(section, 1, 0)
+    assert table.title == "Paired differences in score of auto after 50 evaluations to the others after 100"
+    assert table.header == ("class", "bops-h", "random")
+    found = compare_runs(section.runs, "auto", "bops-h", 1, 0)
+    assert found is not None
+    assert found.difference is not None
+    rows = {row[0]: row[1] for row in table.rows}
+    assert rows["All"] == f"{fixed(found.difference.mean, '+')} ± {found.difference.error:.2f} (15 of 45)"
+    assert rows["TSP 30"].count("of") == 0
+    assert list(rows)[-3:] == ["Worst class", "Problems won", "Runs won"]
+    assert rows["Runs won"].endswith("% of 45")
+
+
+def test_instances_that_were_not_run_are_reported(paired: list[Record]) -> None:
+    """Some for no method, one for one method: no figure passes for one over all."""
+    lacking = [
+        each
+        for each in paired
+        if "seed=903" not in each.job.problem
+        and (each.job.problem, each.job.method) != ("lop:planted(n=30,seed=900)", "auto")
+    ]
+    section = one(*lacking)
+    rows = {row[0]: row[1] for row in difference_table(section).rows}
+    assert rows["TSP 30"].endswith("(4 of 5)")
+    assert rows["Linear ordering 30"].endswith("(3 of 5)")
+    assert rows["All"].endswith("(11 of 45)")
+    assert rows["All but TSP"].endswith("(7 of 35)")
+    assert mean_score(section.runs, "auto") is None
+    assert mean_score(section.runs, "bops-h") is not None
+    said = remarks(section)
+    assert "33 problems of the suite without any finished run: TSP 15, tsp:random(n=30,seed=903), QAP 15" in said[0]
+    assert said[1] == "Seeds of the suite that were not run: 3-4."
+    assert "auto has no finished run on lop:planted(n=30,seed=900)." in said
+    figures = metrics(lacking)["suites"]["honest, 20 + 80 evaluations"]
+    assert figures["instances"]["All"] == {"run": 12, "planned": 45}
+    assert len(figures["absent"]) == 33
+
+
+def test_seeds_that_one_problem_lacks_are_remarked(paired: list[Record]) -> None:
+    lacking = [each for each in paired if "seed=904" not in each.job.problem or each.job.seed < 2]
+    assert any("bops-h lacks the seeds 2, which others have" in remark for remark in remarks(one(*lacking)))
+
+
+def test_methods_with_settings_are_rows() -> None:
+    methods = ("auto", "auto(maps=False)", "auto(families=['precedence'])")
+    records = [
+        Record(job, tuple(get(job.problem).optimum.value + 5 - k + np.linspace(3, 0, 100)))
+        for k, method in enumerate(methods)
+        for job in get_suite("ablation").jobs([method], range(3))
+        if "tsp:random(n=15" in job.problem
+    ]
+    section = one(*records)
+    table = method_table(section)
+    assert table.header == ("method", "score after 100", "less auto", "won", "score after 50", "less auto", "won")
+    assert [row[0] for row in table.rows] == ["auto", "auto(families=['precedence'])", "auto(maps=False)"]
+    less = compare_runs(section.runs, "auto(maps=False)", "auto")
+    assert less is not None
+    assert less.difference is not None
+    assert table.rows[2][2] == f"{fixed(less.difference.mean, '+')} ± {less.difference.error:.2f} (3 of 27)"
+    assert table.rows[2][3] == "100 % of 3"
+
+
+def test_the_reader_chooses_the_method_to_compare_with(paired: list[Record], tmp_path: Path) -> None:
+    assert focus(one(*paired)) == "auto"
+    assert focus(replace(one(*paired), ours="bops-h")) == "bops-h"
+    assert focus(one(record("auto", 0, [1.0]), record("mergebo", 0, [1.0]))) == "mergebo"  # the published figures' method
+    some = [each for each in paired if "tsp" in each.job.problem]
+    assert metrics(some, "random")["suites"]["honest, 20 + 80 evaluations"]["compared"] == "random"
+    write(tmp_path, some)
+    with pytest.raises(ArgumentError, match="did you mean 'bops-h'"):
+        report(tmp_path, "bops")
 
 
 # ---------------------------------------------------------------------------------------------------- published figures
@@ -467,8 +612,9 @@ def test_a_folder_without_records(tmp_path: Path) -> None:
 def test_compare(folder: Path) -> None:
     first, second = compare(folder, "mergebo", "random")
     assert first.title == "mergebo against random (paper-low)"
-    assert [row[0] for row in first.rows] == ["TSP n=15", "QAP n=15", "All"]
-    assert sum(map(int, first.rows[-1][4].split(" / "))) == 4  # two problems with two common seeds
+    assert [row[0] for row in first.rows] == ["TSP n=15", "QAP n=15", "All", "All but TSP"]
+    assert [row[1] for row in first.rows] == ["1", "1", "2 of 4", "1 of 3"]  # of the suite's
+    assert sum(map(int, first.rows[2][4].split(" / "))) == 4  # two problems with two common seeds
     assert second.rows[0][4] == "0 / 1 / 0"
     with pytest.raises(ArgumentError, match="did you mean 'mergebo'"):
         compare(folder, "mergbo", "random")

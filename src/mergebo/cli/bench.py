@@ -63,14 +63,17 @@ def run(
 
 
 @bench.command("report")
-def report(folder: Annotated[Path, typer.Argument(help="A folder that `mergebo bench run` wrote.")]) -> None:
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that `mergebo bench run` wrote.")],
+    ours: Annotated[str, typer.Option(help="The method to compare the others with; auto or mergebo by default.")] = "",
+) -> None:
     """Tables and figures of a run: `report.html` (one page, all in it), `report.md`, `tables.tex`, `metrics.json`.
 
-    Example: `mergebo bench report runs/low`
+    Example: `mergebo bench report runs/low --ours bops-h`
     """
     from mergebo.experiments.report import report
 
-    typer.echo(f"Written: {report(folder)}")
+    typer.echo(f"Written: {report(folder, ours)}")
 
 
 @bench.command("suites")

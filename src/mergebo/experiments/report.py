@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mergebo.experiments.comparison import compare_runs, mean_ranks, mean_score
+from mergebo.errors import unknown_choice
+from mergebo.experiments.comparison import Comparison, Worst, compare_runs, mean_ranks, mean_score, worst_class
 from mergebo.experiments.jobs import Record
 from mergebo.experiments.metrics import Floats
-from mergebo.experiments.results import Runs, Section, read_records, sections
+from mergebo.experiments.results import ALL, Runs, Section, read_records, sections
+from mergebo.experiments.statistics import Estimate
 from mergebo.experiments.summaries import findings, focus, further_tables, main_tables, remarks, setup
 from mergebo.experiments.tables import Table
 
@@ -51,9 +53,10 @@ class Chapter:
     further: list[Table]
 
 
-def report(folder: str | Path) -> Path:
+def report(folder: str | Path, ours: str = "") -> Path:
     """Write the report of a folder of records into it: the path of its page.
 
+    The others are compared with the method `ours`; by default with auto or mergebo.
     `report.html` needs no other file; `report.md` shows `figures/*.png`; `tables.tex` has all tables; `metrics.json` has
     all figures, the same for the same records in any order, and `timings.json` what depends on the machine.
     """
@@ -63,9 +66,12 @@ def report(folder: str | Path) -> Path:
 
     target = Path(folder)
     records = read_records(target)
-    found = sections(records)
+    found = sections(records, ours)
+    known = sorted({method for section in found for method in section.methods})
+    if ours and ours not in known:
+        raise unknown_choice(f"method in {folder}", ours, known)
     (target / "figures").mkdir(exist_ok=True)
-    look = styles({method for section in found for method in section.methods})
+    look = styles(known)
     chapters = [_chapter(section, look, target) for section in found]
     content = {
         "chapters": chapters,
@@ -83,18 +89,18 @@ def report(folder: str | Path) -> Path:
         (target / name).write_text(templates.get_template(f"{name}.jinja").render(content), encoding="utf-8")
     tables = [table.titled(each.title) for each in chapters for table in (*each.tables, *each.further)]
     (target / "tables.tex").write_text("\n".join(table.latex() for table in tables), encoding="utf-8")
-    _write_json(target / "metrics.json", metrics(records))
+    _write_json(target / "metrics.json", metrics(records, ours))
     _write_json(target / "timings.json", timings(records))
     return target / "report.html"
 
 
-def metrics(records: Sequence[Record]) -> dict[str, Any]:
+def metrics(records: Sequence[Record], ours: str = "") -> dict[str, Any]:
     """Every figure of a report but the timings: a function of what was run and what came out, of nothing else.
 
     Lists go from the full budget down to the smallest that is reported.
     """
     return {
-        "suites": {section.title: _section_metrics(section) for section in sections(records)},
+        "suites": {section.title: _section_metrics(section) for section in sections(records, ours)},
         "failed": sorted(record.job.key for record in records if record.error),
     }
 
@@ -119,33 +125,39 @@ def timings(records: Sequence[Record]) -> dict[str, Any]:
 
 def _section_metrics(section: Section) -> dict[str, Any]:
     ours = focus(section)
-    groups = {**section.groups, "All": list(section.runs)}
+    others = [method for method in section.methods if method != ours]
+    parts = {**section.parts, ALL: list(section.runs)}
+    stages = range(max(len(runs.budgets) for runs in section.runs))
     return {
         "cases": {section.label(runs): _case_metrics(runs) for runs in section.runs},
+        "absent": [case.problem for case in section.absent],
+        "instances": {part: {"run": len(runs), "planned": section.size(part)} for part, runs in parts.items()},
         "ranks": {method: asdict(rank) for method, rank in mean_ranks(section).items()},
         "scores": {
-            group: {
-                method: [
-                    asdict(score) if (score := mean_score(runs, method, stage)) else None
-                    for stage in range(max(len(each.budgets) for each in runs))
-                ]
-                for method in section.methods
-            }
-            for group, runs in groups.items()
+            part: {method: [_dict(mean_score(runs, method, stage)) for stage in stages] for method in section.methods}
+            for part, runs in parts.items()
         },
         "compared": ours,
         "against": {
             other: {
-                group: [
-                    asdict(found) if (found := compare_runs(runs, ours, other, stage)) else None
-                    for stage in range(max(len(each.budgets) for each in runs))
-                ]
-                for group, runs in groups.items()
+                part: [_dict(compare_runs(runs, ours, other, stage)) for stage in stages] for part, runs in parts.items()
             }
-            for other in section.methods
-            if other != ours
+            for other in others
+        },
+        "worst": {other: [_dict(worst_class(section, ours, other, stage)) for stage in stages] for other in others},
+        # Ours with a smaller budget against the other with the full one.
+        "sooner": {
+            other: {
+                part: [_dict(compare_runs(runs, ours, other, stage, 0)) for stage in stages[1:]]
+                for part, runs in parts.items()
+            }
+            for other in others
         },
     }
+
+
+def _dict(found: Comparison | Estimate | Worst | None) -> dict[str, Any] | None:
+    return asdict(found) if found else None
 
 
 def _case_metrics(runs: Runs) -> dict[str, Any]:

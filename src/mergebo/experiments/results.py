@@ -30,6 +30,10 @@ from mergebo.problems import Problem, get
 _Head: TypeAlias = tuple[tuple[int, int], str, str, str]
 """A section's place, title, text and suite."""
 
+ALL = "All"
+NO_TOURS = "All but TSP"
+"""Parts of a section beside its classes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Runs:
@@ -79,11 +83,17 @@ class Runs:
             return None
         return area_under_curve(simple_regret(self.best(method)[:, :budget], self.reference))
 
-    def score(self, method: str, budget: int, seeds: Sequence[int] | None = None) -> Floats | None:
-        """The normalised score of each seed after `budget` evaluations; None unless it is defined."""
+    def score(
+        self, method: str, budget: int, seeds: Sequence[int] | None = None, *, random_budget: int | None = None
+    ) -> Floats | None:
+        """The normalised score of each seed after `budget` evaluations; None unless it is defined.
+
+        It refers to random search with as many evaluations, or with `random_budget`.
+        """
         if self.reference is None or not self.has_score:
             return None
-        return normalised_score(self.best(method, seeds)[:, budget - 1], self.random[budget - 1], self.reference)
+        random = self.random[(random_budget or budget) - 1]
+        return normalised_score(self.best(method, seeds)[:, budget - 1], random, self.reference)
 
     @property
     def random(self) -> Floats:
@@ -105,6 +115,10 @@ class Section:
     suite: str
     """Its name; empty for runs of no suite."""
     runs: tuple[Runs, ...]
+    planned: tuple[Case, ...]
+    """The cases that the suite has here, with finished runs or without."""
+    ours: str = ""
+    """The method that the reader wants the others to be compared with, if it was run."""
 
     @cached_property
     def methods(self) -> list[str]:
@@ -119,6 +133,29 @@ class Section:
             groups.setdefault(runs.case.group, []).append(runs)
         return groups
 
+    @cached_property
+    def parts(self) -> dict[str, list[Runs]]:
+        """Runs by class; of several classes, all runs too, and those on other problems than tours."""
+        names = list(self.groups)
+        if len(names) > 1:
+            names += [ALL, *([NO_TOURS] if 0 < sum(_is_tour(runs.case) for runs in self.runs) < len(self.runs) else [])]
+        return {name: [runs for runs in self.runs if _belongs(runs.case, name)] for name in names}
+
+    def size(self, part: str) -> int:
+        """How many cases the suite has in a part, with finished runs or without."""
+        return sum(_belongs(case, part) for case in self.planned)
+
+    @cached_property
+    def absent(self) -> list[Case]:
+        """Cases of the suite without a finished run."""
+        there = {runs.case for runs in self.runs}
+        return [case for case in self.planned if case not in there]
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """All seeds that some method has on some case."""
+        return sorted({seed for runs in self.runs for each in runs.records.values() for seed in each})
+
     def label(self, runs: Runs) -> str:
         """What a case is called: its class, if it is the only one of it."""
         return runs.case.group if len(self.groups[runs.case.group]) == 1 else runs.case.problem
@@ -128,6 +165,14 @@ class Section:
         return [runs for runs in self.runs if runs.seeds(*methods)]
 
 
+def _is_tour(case: Case) -> bool:
+    return case.problem.startswith("tsp:")
+
+
+def _belongs(case: Case, part: str) -> bool:
+    return part in (case.group, ALL) or (part == NO_TOURS and not _is_tour(case))
+
+
 def method_order(method: str) -> tuple[int, str]:
     """A key that puts methods into one order everywhere: ours, the baselines, other tools; variants after their base."""
     names = [*METHODS, *SOLVERS]
@@ -135,12 +180,15 @@ def method_order(method: str) -> tuple[int, str]:
     return (names.index(name) if name in names else len(names), method)
 
 
-def sections(records: Iterable[Record]) -> list[Section]:
+def sections(records: Iterable[Record], ours: str = "") -> list[Section]:
     """Finished runs by suite, in the order of the suites, and by budget where a suite has several.
 
-    Runs of no suite come last.
+    Runs of no suite come last. `ours`: the method that the others are compared with.
     """
     places = _places()
+    planned: dict[_Head, list[Case]] = {}
+    for head, (_, each) in places.values():
+        planned.setdefault(head, []).append(each)
     found: dict[_Head, dict[tuple[int, Case], dict[str, dict[int, Record]]]] = {}
     for record in sorted(records, key=lambda record: record.job.key):
         if record.error:
@@ -148,10 +196,12 @@ def sections(records: Iterable[Record]) -> list[Section]:
         section, case = places.get(_setting(record.job)) or _elsewhere(record.job)
         cases = found.setdefault(section, {})
         cases.setdefault(case, {}).setdefault(record.job.method, {})[record.job.seed] = record
-    return [
-        Section(title, about, suite, tuple(Runs(case, cases[place, case]) for place, case in sorted(cases, key=_by_place)))
-        for (_, title, about, suite), cases in sorted(found.items(), key=lambda item: item[0])
-    ]
+    made = []
+    for head, cases in sorted(found.items(), key=lambda item: item[0]):
+        _, title, about, suite = head
+        runs = tuple(Runs(case, cases[place, case]) for place, case in sorted(cases, key=_by_place))
+        made.append(Section(title, about, suite, runs, tuple(planned.get(head) or [one.case for one in runs]), ours))
+    return made
 
 
 def read_records(folder: str | Path) -> list[Record]:
@@ -165,9 +215,8 @@ def read_records(folder: str | Path) -> list[Record]:
         store.close()
 
 
-def missing_seeds(runs: Runs) -> dict[str, list[int]]:
-    """Seeds that some other method has on the case and this one has not, by method."""
-    every = sorted({seed for seeds in runs.records.values() for seed in seeds})
+def missing_seeds(runs: Runs, every: Sequence[int]) -> dict[str, list[int]]:
+    """Those of the seeds that a method has not on the case, by method."""
     lacking = {method: [seed for seed in every if seed not in seeds] for method, seeds in runs.records.items()}
     return {method: seeds for method, seeds in lacking.items() if seeds}
 

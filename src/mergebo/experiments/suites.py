@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from mergebo.errors import unknown_choice
@@ -51,12 +51,52 @@ PAPER = ("mergebo", "bops-h", "bops-random", "spearman", "turbo", "random", "loc
 """The methods that the paper compares, and a hill climber."""
 
 
-def _fresh(group: str, problem: str, *, large: bool = False, instances: int = 3) -> tuple[Case, ...]:
-    """Generated instances of one class. Their seeds are used nowhere else."""
-    initial, budget, checkpoints = (20, 220, (70,)) if large else (20, 100, (50,))
+FRESH = range(900, 905)
+"""Seeds of generated instances that methods are judged on. They are used nowhere else."""
+
+DESIGN = range(100, 103)
+"""Seeds of generated instances that methods may be designed on."""
+
+SMALL = {
+    "TSP 15": "tsp:random(n=15,seed={seed})",
+    "TSP 30": "tsp:random(n=30,seed={seed})",
+    "QAP 15": "qap:nug-like(n=15,seed={seed})",
+    "QAP 30": "qap:nug-like(n=30,seed={seed})",
+    "Flow shop 20": "flowshop:random(n=20,machines=5,seed={seed})",
+    "Flow shop 50": "flowshop:random(n=50,machines=10,seed={seed})",
+    "Linear ordering 30": "lop:planted(n=30,seed={seed})",
+    "Cell placement 30": "cells:random(n=30,seed={seed})",
+    "Floor planning 30": "floorplan:random(n=30,seed={seed})",
+}
+"""Classes of generated problems with up to 50 items."""
+
+HUNDRED = {
+    "TSP 100": "tsp:random(n=100,seed={seed})",
+    "Flow shop 100": "flowshop:random(n=100,machines=10,seed={seed})",
+    "Linear ordering 100": "lop:planted(n=100,seed={seed})",
+}
+
+THOUSAND = {
+    "TSP 300": "tsp:random(n=300,seed={seed})",
+    "TSP 1000": "tsp:random(n=1000,seed={seed})",
+    "Flow shop 300": "flowshop:random(n=300,machines=10,seed={seed})",
+    "Linear ordering 300": "lop:planted(n=300,seed={seed})",
+    "Linear ordering 1000": "lop:planted(n=1000,seed={seed})",
+}
+
+THIEF = {
+    "TTP1 m=279": "ttp:a280-n279-uncorr",
+    "TTP2 m=837": "ttp:a280-n837-bounded",
+    "TTP3 m=837": "ttp:a280-n837-uncorr",
+}
+
+
+def _instances(classes: Mapping[str, str], seeds: Iterable[int], budget: int, *checkpoints: int) -> tuple[Case, ...]:
+    """Generated instances, items renamed, with 20 initial points."""
     return tuple(
-        Case(group, problem.format(seed=900 + k), initial, budget, relabelled=True, checkpoints=checkpoints)
-        for k in range(instances)
+        Case(group, problem.format(seed=seed), 20, budget, relabelled=True, checkpoints=checkpoints)
+        for group, problem in classes.items()
+        for seed in seeds
     )
 
 
@@ -75,34 +115,40 @@ SUITES = {
     ),
     "paper-high": Suite(
         "The paper's travelling thief problems: 280 cities, 279 or 837 items; 5 + 50 evaluations.",
-        (
-            Case("TTP1 m=279", "ttp:a280-n279-uncorr", 5, 55),
-            Case("TTP2 m=837", "ttp:a280-n837-bounded", 5, 55),
-            Case("TTP3 m=837", "ttp:a280-n837-uncorr", 5, 55),
-        ),
+        tuple(Case(group, problem, 5, 55) for group, problem in THIEF.items()),
         PAPER,
         seeds=50,
         protocol="paper-high",
     ),
     "honest": Suite(
-        "Generated instances of 13 classes, items renamed; 20 + 80 evaluations, and 20 + 50 and 20 + 200 for n >= 100.",
+        "Generated instances of 13 classes, items renamed; 20 + 80 evaluations for n <= 50, 20 + 200 for n >= 100.",
         (
-            *_fresh("TSP 15", "tsp:random(n=15,seed={seed})"),
-            *_fresh("TSP 30", "tsp:random(n=30,seed={seed})"),
-            *_fresh("QAP 15", "qap:nug-like(n=15,seed={seed})"),
-            *_fresh("QAP 30", "qap:nug-like(n=30,seed={seed})"),
-            *_fresh("Flow shop 20", "flowshop:random(n=20,machines=5,seed={seed})"),
-            *_fresh("Flow shop 50", "flowshop:random(n=50,machines=10,seed={seed})"),
-            *_fresh("Linear ordering 30", "lop:planted(n=30,seed={seed})"),
-            *_fresh("Cell placement 30", "cells:random(n=30,seed={seed})"),
-            *_fresh("Floor planning 30", "floorplan:random(n=30,seed={seed})"),
-            *_fresh("TSP 100", "tsp:random(n=100,seed={seed})", large=True),
-            *_fresh("TSP 280", "tsp:random(n=280,seed={seed})", large=True),
-            *_fresh("Flow shop 100", "flowshop:random(n=100,machines=10,seed={seed})", large=True),
-            *_fresh("Linear ordering 100", "lop:planted(n=100,seed={seed})", large=True),
+            *_instances(SMALL, FRESH, 100, 50),
+            *_instances({**HUNDRED, "TSP 280": "tsp:random(n=280,seed={seed})"}, FRESH, 220, 70),
         ),
-        ("mergebo", "bops-h", "spearman", "combo", "turbo", "random", "local-search", "genetic"),
+        ("auto", "mergebo", "bops-h", "spearman", "combo", "turbo", "random", "local-search", "genetic"),
         seeds=5,
+    ),
+    "large": Suite(
+        "Generated instances with 300 and 1000 items, items renamed; 20 + 50 evaluations.",
+        _instances(THOUSAND, FRESH[:2], 70),
+        ("auto", "bops-h", "random", "local-search"),
+        seeds=3,
+    ),
+    "thief": Suite(
+        "The travelling thief problems, items renamed; 5 + 50 and 20 + 200 evaluations.",
+        (
+            *(Case(group, problem, 5, 55, relabelled=True) for group, problem in THIEF.items()),
+            *(Case(group, problem, 20, 220, relabelled=True, checkpoints=(70,)) for group, problem in THIEF.items()),
+        ),
+        ("auto", "mergebo", "bops-h", "spearman", "random", "local-search"),
+        seeds=5,
+    ),
+    "ablation": Suite(
+        "What the parts of auto are worth, on other instances; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",
+        (*_instances(SMALL, DESIGN, 100, 50), *_instances(HUNDRED, DESIGN, 120, 70)),
+        ("auto", "auto(maps=False)"),
+        seeds=3,
     ),
     "audit": Suite(
         "How much of a gain on a280 comes from the numbering of its cities; 5 + 50 evaluations.",

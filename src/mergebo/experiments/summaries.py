@@ -9,19 +9,51 @@ import numpy as np
 from scipy import stats
 
 from mergebo.calls import read_call
-from mergebo.experiments.comparison import Comparison, compare_runs, comparison_table, mean_ranks, mean_score, scored_at
+from mergebo.experiments.comparison import (
+    Comparison,
+    compare_runs,
+    comparison_table,
+    mean_ranks,
+    mean_score,
+    scored_at,
+    worst_class,
+)
 from mergebo.experiments.metrics import Floats, feature_length
 from mergebo.experiments.published import PUBLISHED, SAME_DATA, Figure
-from mergebo.experiments.results import Runs, Section, missing_seeds
-from mergebo.experiments.tables import MINUS, NOTHING, Table, best_bold, fixed, p_value, quoted_figure, scored, shown, spread
+from mergebo.experiments.results import ALL, Runs, Section, missing_seeds
+from mergebo.experiments.statistics import SignTest
+from mergebo.experiments.suites import SUITES
+from mergebo.experiments.tables import (
+    MINUS,
+    NOTHING,
+    Table,
+    best_bold,
+    fixed,
+    p_value,
+    part_of,
+    quoted_figure,
+    scored,
+    shown,
+    spread,
+)
+from mergebo.spaces import Permutation
 
-OURS = "mergebo"
-"""The method that others are compared with, if it was run."""
+OURS = ("auto", "mergebo")
+"""The method that others are compared with: the first of these that was run."""
+
+
+PARTLY = " A figure over some of the suite's problems only, where the others were not run, says over how many."
 
 
 def focus(section: Section) -> str:
-    """The method that the others are compared with: ours, or else the one with the best mean rank."""
-    ours = [method for method in section.methods if read_call(method)[0] == OURS]
+    """The method that the others are compared with: the reader's choice, ours, or else the one with the best mean rank.
+
+    Where figures are published, ours is the method that they are of.
+    """
+    if section.ours in section.methods:
+        return section.ours
+    names = OURS[::-1] if section.suite in PUBLISHED else OURS
+    ours = [method for name in names for method in section.methods if read_call(method)[0] == name]
     ranks = mean_ranks(section)
     return (ours or sorted(ranks, key=lambda method: ranks[method].mean) or section.methods)[0]
 
@@ -40,7 +72,7 @@ def main_tables(section: Section) -> list[Table]:
     """What a reader wants to see first."""
     scores = [table for stage in range(_stages(section)) if (table := score_table(section, stage))]
     if not PUBLISHED.get(section.suite):
-        return _filled([*scores, *_comparisons(section)])
+        return _filled([method_table(section), *scores, *_comparisons(section)])
     return _filled([regret_table(section), rank_table(section), sign_table(section), *scores, *_comparisons(section)[1:]])
 
 
@@ -61,7 +93,9 @@ def _comparisons(section: Section) -> list[Table]:
     other = best_other(section)
     tables = [sign_table(section)]
     if scored_at(section.runs):
-        tables.append(difference_table(section))
+        stages = range(_stages(section))
+        tables += [difference_table(section, stage) for stage in stages]
+        tables += [difference_table(section, stage, 0) for stage in stages[1:]]
     if other is not None:
         tables.append(comparison_table(section, focus(section), other))
     return tables
@@ -73,7 +107,7 @@ def score_table(section: Section, stage: int = 0) -> Table | None:
     def row(group: str, runs: Sequence[Runs], evaluations: str) -> tuple[str, ...]:
         values = [mean_score(runs, method, stage) for method in section.methods]
         cells = best_bold([(value.mean if value else None, scored(value)) for value in values], largest=True)
-        return (group, str(len(runs)), evaluations, *cells)
+        return (group, part_of(len(runs), section.size(group)), evaluations, *cells)
 
     reached = scored_at(section.runs, stage)
     if not reached:
@@ -81,7 +115,7 @@ def score_table(section: Section, stage: int = 0) -> Table | None:
     part = replace(section, runs=tuple(reached))
     rows = [row(group, runs, str(runs[0].budgets[stage])) for group, runs in part.groups.items()]
     if len(rows) > 1:
-        rows.append(row("All", part.runs, ""))
+        rows.append(row(ALL, part.runs, ""))
     note = (
         f"(random {MINUS} method) / (random {MINUS} reference), with the mean best value of uniform random search after as "
         "many evaluations: 0 is as good as random search, 1 as good as the best known value. Mean over instances ± standard "
@@ -171,15 +205,82 @@ def sign_table(section: Section) -> Table:
     return _against_others(section, f"{title} of {ours}", note, "problem", cell)
 
 
-def difference_table(section: Section) -> Table:
-    """Differences in score of our method to each other one."""
+def method_table(section: Section) -> Table:
+    """A row for each method, which may have a long name: its score, and what it scores less ours, at each budget."""
+    ours = focus(section)
+    stages = range(_stages(section) if scored_at(section.runs) and len(section.methods) > 1 else 0)
+
+    def cells(method: str, stage: int) -> tuple[str, str, str]:
+        score = scored(mean_score(section.runs, method, stage))
+        found = compare_runs(section.runs, method, ours, stage) if method != ours else None
+        if found is None:
+            return score, NOTHING, NOTHING
+        return score, _difference(found, section.size(ALL)), _share(found.instances)
+
+    header = (
+        "method",
+        *(text for stage in stages for text in (f"score after {_after(section, stage)}", f"less {ours}", "won")),
+    )
+    rows = tuple((method, *(cell for stage in stages for cell in cells(method, stage))) for method in section.methods)
+    note = (
+        f"Score over all problems, of methods that were run on all of them; what the method scores less {ours} on the same "
+        "problems with the same seeds; how many of the problems it wins. Means over problems ± standard error over problems."
+        + PARTLY
+    )
+    return Table(f"Methods beside {ours}", note, header, rows)
+
+
+def difference_table(section: Section, stage: int = 0, other_stage: int | None = None) -> Table:
+    """Differences in score of our method to each other one, which may have another budget: by class, and in sum."""
     ours, best = focus(section), best_other(section)
+    others = [method for method in section.methods if method != ours]
+    last = stage if other_stage is None else other_stage
+    found = {
+        part: {other: compare_runs(runs, ours, other, stage, last) for other in others}
+        for part, runs in section.parts.items()
+    }
+    rows = [
+        (part, *(_difference(each, section.size(part)) if each else NOTHING for each in row.values()))
+        for part, row in found.items()
+    ]
+    whole = found.get(ALL, next(iter(found.values())))
+    if ALL in found:
+        worst = [worst_class(section, ours, other, stage, last) for other in others]
+        rows.append(
+            ("Worst class", *(f"{fixed(each.difference.mean, '+')} ({each.group})" if each else NOTHING for each in worst))
+        )
+    rows += [
+        ("Problems won", *(_share(each.instances) if each else NOTHING for each in whole.values())),
+        ("Runs won", *(_share(each.sign) if each else NOTHING for each in whole.values())),
+    ]
     note = (
         f"Score of {ours} less that of the other method, over the seeds that both have: mean over instances ± standard "
-        f"error over instances (none for a single one).{f' The best of the others over all is {best}.' if best else ''}"
+        "error over instances (none for a single one), each instance the mean of its seeds."
+        f"{f' The best of the others over all is {best}.' if best else ''}{PARTLY}"
     )
-    title = f"Paired differences in score of {ours}"
-    return _against_others(section, title, note, "class", lambda found: scored(found.difference, "+"))
+    title = f"Paired differences in score of {ours} after {_after(section, stage)} evaluations"
+    if last != stage:
+        title += f" to the others after {_after(section, last)}"
+        note += f" Scores refer to random search with {_after(section, last)} evaluations."
+    return Table(title, note, ("class", *others), tuple(rows))
+
+
+def _difference(found: Comparison, planned: int) -> str:
+    """The difference in score, and over how many instances it is, if not all."""
+    if found.difference is None or found.difference.count == planned:
+        return scored(found.difference, "+")
+    return f"{scored(found.difference, '+')} ({part_of(found.difference.count, planned)})"
+
+
+def _share(sign: SignTest) -> str:
+    total = sign.wins + sign.ties + sign.losses
+    return f"{100 * sign.wins / total:.0f} % of {total}"
+
+
+def _after(section: Section, stage: int) -> str:
+    """The budget at a stage."""
+    budgets = {each.budgets[stage] for each in section.runs if stage < len(each.budgets)}
+    return _listed([str(budget) for budget in sorted(budgets)])
 
 
 def matching_table(section: Section) -> Table:
@@ -283,6 +384,7 @@ def findings(section: Section) -> list[str]:
             f"{_count(sign.wins + sign.ties + sign.losses, 'pair')} of runs (sign test, p {_equal(p_value(sign.p))})."
         )
         said.append(text)
+        said += [text for stage in range(1, _stages(section)) if (text := _sooner(section, other, stage))]
     if section.suite in PUBLISHED:
         orders = [
             (ours_, theirs) for runs in section.runs for ours_, theirs in [published_order(section, runs)] if len(ours_) > 1
@@ -296,9 +398,27 @@ def findings(section: Section) -> list[str]:
     return said
 
 
+def _sooner(section: Section, other: str, stage: int) -> str:
+    """How our method does with a smaller budget against another one with the full budget."""
+    ours = focus(section)
+    found = compare_runs(section.runs, ours, other, stage, 0)
+    if found is None or found.difference is None:
+        return ""
+    return (
+        f"{ours} after {_after(section, stage)} evaluations less {other} after {_after(section, 0)}: "
+        f"{_difference(found, section.size(ALL))} in score."
+    )
+
+
 def remarks(section: Section) -> list[str]:
     """What a reader must know about gaps in the data."""
     said = []
+    if section.absent:
+        listed = _listed(_case_names(section))
+        said.append(f"{_count(len(section.absent), 'problem')} of the suite without any finished run: {listed}.")
+    unseen = [seed for seed in range(SUITES[section.suite].seeds if section.suite else 0) if seed not in section.seeds]
+    if unseen:
+        said.append(f"Seeds of the suite that were not run: {_ranges(unseen)}.")
     unknown = [runs for runs in section.runs if runs.reference is None]
     if unknown:
         listed = _listed([runs.case.problem for runs in unknown])
@@ -315,7 +435,7 @@ def remarks(section: Section) -> list[str]:
             said.append(f"{method} has no finished run on {_classes(section, absent)}.")
         lacking: dict[str, list[Runs]] = {}
         for runs in section.runs:
-            if seeds := missing_seeds(runs).get(method):
+            if seeds := missing_seeds(runs, section.seeds).get(method):
                 lacking.setdefault(_ranges(seeds), []).append(runs)
         for seeds_, which in lacking.items():
             said.append(
@@ -335,18 +455,24 @@ def remarks(section: Section) -> list[str]:
 
 def setup(section: Section) -> list[tuple[str, str]]:
     """What was run."""
-    seeds = sorted({seed for runs in section.runs for each in runs.records.values() for seed in each})
     plans = sorted({(runs.case.initial, runs.case.budget) for runs in section.runs})
     listed = [f"{initial} + {budget - initial} evaluations" for initial, budget in plans]
     jobs = [record.job for runs in section.runs for each in runs.records.values() for record in each.values()]
     protocols = sorted({job.protocol for job in jobs} - {""})
-    renamed = sorted({runs.case.relabelled for runs in section.runs})
+    problems = part_of(len(section.runs), section.size(ALL))
+    orders = [
+        each for runs in section.runs for each in runs.problem.space.variables.values() if isinstance(each, Permutation)
+    ]
+    sizes = sorted({order.n for order in orders})
+    items = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
+    renamed = {runs.case.relabelled for runs in section.runs}
+    named = "renamed at random for every seed" if renamed == {True} else "as given" if renamed == {False} else "both"
     return [
-        ("problems", f"{len(section.runs)} in {_count(len(section.groups), 'class', 'classes')}"),
+        ("problems", f"{problems} in {_count(len(section.groups), 'class', 'classes')}"),
         ("methods", ", ".join(section.methods)),
-        ("seeds", _ranges(seeds)),
+        ("seeds", _ranges(section.seeds)),
         ("budget", _listed(listed)),
-        ("items", "renamed at random for every seed" if renamed == [True] else "as given" if renamed == [False] else "both"),
+        ("items", f"{items}, {named}"),
         *([("protocol", ", ".join(protocols))] if protocols else []),
         ("runs", str(len(jobs))),
     ]
@@ -361,7 +487,7 @@ def _by_class(
 ) -> tuple[tuple[str, ...], ...]:
     groups: list[tuple[str, Sequence[Runs]]] = list(section.groups.items())
     if overall and len(groups) > 1:
-        groups.append(("All", section.runs))
+        groups.append((ALL, section.runs))
     return tuple((group, *(cell(runs, method) for method in methods)) for group, runs in groups)
 
 
@@ -405,6 +531,15 @@ def _classes(section: Section, chosen: Sequence[Runs]) -> str:
         some = [each for each in runs if each in chosen]
         names += [group] if len(some) == len(runs) else [section.label(each) for each in some]
     return "all problems" if len(chosen) == len(section.runs) > 1 else _listed(names)
+
+
+def _case_names(section: Section) -> list[str]:
+    """Names of the cases without a finished run; of a class where all of it is meant."""
+    names: list[str] = []
+    for group in dict.fromkeys(case.group for case in section.absent):
+        some = [case.problem for case in section.absent if case.group == group]
+        names += [group] if len(some) == section.size(group) else some
+    return names
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -150,6 +150,15 @@ def scored(value: Estimate | None, sign: str = "") -> str:
     return fixed(value.mean, sign) + error
 
 
+def part_of(count: int, whole: int) -> str:
+    """A count, and of how many, if that is more.
+
+    >>> part_of(3, 5), part_of(5, 5)
+    ('3 of 5', '5')
+    """
+    return str(count) if count == whole else f"{count} of {whole}"
+
+
 def fixed(number: float, sign: str = "") -> str:
     """A number with two decimals, and with `sign="+"` always a sign."""
     return f"{round(number, 2) + 0.0:{sign}.2f}".replace("-", MINUS)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError
 from mergebo.permutations import Ints, Seed, generator
 from mergebo.problems.base import OrderProblem, Values
@@ -92,10 +93,6 @@ class FloorPlan(OrderProblem):
     def n(self) -> int:
         return len(self.widths)
 
-    @property
-    def _scratch(self) -> int:
-        return 4 * self.floor * max(1, int(self.widths.max()).bit_length())
-
     def _evaluate(self, rows: Rows) -> Values:
         left, bottom = self.pack(rows)
         right, top = left + self.widths, bottom + self.heights
@@ -105,45 +102,33 @@ class FloorPlan(OrderProblem):
         return total
 
     def pack(self, rows: Rows) -> tuple[Ints, Ints]:
-        """Left and bottom of every module, `(count, n)` each; all orders of a batch are packed side by side."""
-        count, span = len(rows), self.floor
-        every = np.arange(count)[:, None]
-        column = np.arange(span, dtype=np.int32)
-        skyline = np.zeros((count, span), np.int32)
-        left, bottom = np.empty(rows.shape, np.int64), np.empty(rows.shape, np.int64)
-        for module in rows.T:
-            width = self.widths[module]
-            rest = self._highest(skyline, width)
-            rest[column > (span - width)[:, None]] = np.iinfo(np.int32).max
-            at = rest.argmin(axis=1)  # the first lowest: bottom, then left
-            low = np.take_along_axis(rest, at[:, None], axis=1)
-            left[every[:, 0], module], bottom[every[:, 0], module] = at, low[:, 0]
-            covered = (column >= at[:, None]) & (column < (at + width)[:, None])
-            np.copyto(skyline, low + self.heights[module].astype(np.int32)[:, None], where=covered)
-        return left, bottom
-
-    def _highest(self, skyline: NDArray[np.int32], width: Ints) -> NDArray[np.int32]:
-        """Highest skyline over the `width` columns from each column on; widths differ by row.
-
-        Windows of 1, 2, 4, ... columns come from each other; any width is covered by two windows of the largest power
-        of two in it.
-        """
-        count, span = skyline.shape
-        power = np.frexp(width)[1] - 1
-        windows = [skyline]
-        for k in range(int(power.max())):
-            before, step = windows[-1], 1 << k
-            after = before.copy()
-            np.maximum(before[:, :-step], before[:, step:], out=after[:, :-step])
-            windows.append(after)
-        stacked = np.stack(windows)
-        rows = np.arange(count)
-        first = stacked[power, rows]
-        second = np.minimum(np.arange(span) + (width - (1 << power))[:, None], span - 1)
-        return np.asarray(np.maximum(first, np.take_along_axis(first, second, axis=1)))
+        """Left and bottom of every module, `(count, n)` each."""
+        return _pack(self.widths, self.heights, self.floor, rows.astype(np.int64))
 
     def _describe(self) -> str:
         return f"the tightest packing of {self.n} modules on a floor {self.floor} wide, with short wires"
+
+
+@jit
+def _pack(widths: Ints, heights: Ints, floor: int, orders: Ints) -> tuple[Ints, Ints]:
+    left, bottom = np.empty_like(orders), np.empty_like(orders)
+    skyline = np.empty(floor, np.int64)
+    for k in range(len(orders)):
+        skyline[:] = 0
+        for module in orders[k]:
+            width, at = widths[module], 0
+            low = skyline[:width].max()
+            for x in range(1, floor - width + 1):
+                rest = 0
+                for column in range(x, x + width):
+                    rest = max(rest, skyline[column])
+                    if rest >= low:
+                        break
+                if rest < low:  # the first lowest: bottom, then left
+                    low, at = rest, x
+            left[k, module], bottom[k, module] = at, low
+            skyline[at : at + width] = low + heights[module]
+    return left, bottom
 
 
 def random_modules(name: str, n: int, seed: Seed) -> FloorPlan:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo.compiled.jit import jit
 from mergebo.errors import ShapeError, unknown_choice
-from mergebo.permutations import Seed, generator
+from mergebo.permutations import Ints, Seed, generator
 from mergebo.problems.base import OrderProblem, Values
 from mergebo.spaces import Rows
 
@@ -38,25 +40,34 @@ class FlowShop(OrderProblem):
     def n(self) -> int:
         return int(self.times.shape[1])
 
-    @property
-    def _scratch(self) -> int:
-        return 8 * len(self.times)
-
     def _evaluate(self, rows: Rows) -> Values:
-        free = np.zeros((len(self.times), len(rows)))  # when each machine has finished with the jobs so far
-        total = np.zeros(len(rows))
-        for job in rows.T:
-            done = np.zeros(len(rows))
-            for machine, times in enumerate(self.times):
-                np.maximum(free[machine], done, out=done)
-                done += times[job]
-                free[machine] = done
-            total += done
-        return free[-1] if self.criterion == "makespan" else total
+        return _ends(self._by_job, rows.astype(np.int64), self.criterion == "flowtime")
+
+    @cached_property
+    def _by_job(self) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self.times.T)
 
     def _describe(self) -> str:
         what = "earliest finish" if self.criterion == "makespan" else "least total flow time"
         return f"the {what} of {self.n} jobs on {len(self.times)} machines"
+
+
+@jit
+def _ends(times: NDArray[np.float64], orders: Ints, flowtime: bool) -> Values:
+    """When the last job is done, or the sum of when each is; `times[job, machine]`."""
+    values = np.empty(len(orders))
+    free = np.empty(times.shape[1])  # when each machine has finished with the jobs so far
+    for k in range(len(orders)):
+        free[:] = 0.0
+        total = 0.0
+        for job in orders[k]:
+            done = 0.0
+            for machine in range(len(free)):
+                done = max(free[machine], done) + times[job, machine]
+                free[machine] = done
+            total += done
+        values[k] = total if flowtime else free[-1]
+    return values
 
 
 def taillard_times(seed: int, jobs: int, machines: int) -> NDArray[np.float64]:
