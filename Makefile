@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test lint format bench results clean
+.PHONY: help demo explain test lint format bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
@@ -22,6 +22,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## show the framework, then optimise a drill tour with three methods and draw it
 	$(BIN)/python examples/sorting_kernels.py
 	$(ONE_THREAD) $(BIN)/python examples/tour.py
+
+explain: $(READY)  ## optimise a drill tour, say what the results say, and draw docs/images/explain.png
+	$(ONE_THREAD) $(BIN)/python examples/explain.py --out docs/images/explain.png
 
 test: $(READY)  ## run the whole test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
 LAYERS = [
-    ["errors", "stopwatch"],
+    ["errors", "stopwatch", "look"],
     ["compiled", "calls"],
     ["permutations"],
     ["spaces", "sorting", "moves"],

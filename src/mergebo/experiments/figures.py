@@ -16,6 +16,7 @@ from mergebo.experiments.metrics import Floats, simple_regret
 from mergebo.experiments.results import Runs, method_order
 from mergebo.experiments.statistics import Estimate
 from mergebo.experiments.tables import quoted_figure
+from mergebo.look import LOOK
 
 HUES = {
     "auto": "#CC3311",
@@ -38,21 +39,6 @@ HUES = {
 LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 MARKERS = ("o", "s", "D", "^", "v")
 """Lines and markers tell apart those that share a colour."""
-
-LOOK: dict[Any, Any] = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "grid.color": "#E4E4E4",
-    "legend.frameon": False,
-    "svg.hashsalt": "mergebo",
-    "figure.dpi": 150,
-}
-"""Settings under which figures are drawn and saved; the same ones give the same file."""
 
 
 def styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -229,7 +229,7 @@ def _chapter(section: Section, look: dict[str, dict[str, Any]], folder: Path) ->
 def _draw(figure: Figure, caption: str, folder: Path, suite: str, title: str) -> Drawing:
     from matplotlib import rc_context
 
-    from mergebo.experiments.figures import LOOK
+    from mergebo.look import LOOK
 
     path = f"figures/{re.sub(r'[^a-z0-9]+', '-', f'{suite} {title}'.lower()).strip('-')}.png"
     page = BytesIO()

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from mergebo.errors import ArgumentError, ShapeError, TrialError, unknown_choice
+from mergebo.optimizers.explanation import Explanation, explain
 from mergebo.optimizers.history import History
 from mergebo.optimizers.methods import make_method
 from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space
@@ -147,6 +148,10 @@ class Optimizer:
             rows([trial.id for trial in self._trials if trial.state == "pending"]),
             self.initial,
         )
+
+    def explain(self) -> Explanation:
+        """What the results so far say: which structure they support, and what moves the value; for every method alike."""
+        return explain(self._history(), self.direction)
 
     def state(self) -> dict[str, Any]:
         """Everything, as plain data for JSON: `Optimizer.from_state` goes on exactly where this one is."""

@@ -259,13 +259,20 @@ class GP:
             mean += self.trend.value(row[None]) + self.trend.changes(row, variable, move)
         return mean, np.sqrt(np.maximum(variance, np.float32(1e-9))).astype(np.float64)
 
+    def left_out(self) -> Floats:
+        """What the model expects each standardised value to be from all the others; hyperparameters stay."""
+        return np.asarray(self.y - self.alpha / (self.whitener**2).sum(axis=0))
+
+    def covariance(self, rows: Rows) -> Floats:
+        """Posterior covariance of the noise-free standardised values at all rows together."""
+        white = self.whitener @ self._covariance(self.similarity.distances(rows, self.rows)).T
+        return np.asarray(self._covariance(self.similarity.distances(rows, rows)) - white.T @ white)
+
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:
         """One draw of the standardised values at all rows together, for Thompson sampling."""
-        distances = self.similarity.distances(rows, self.rows)
-        white = self.whitener @ self._covariance(distances).T
-        covariance = self._covariance(self.similarity.distances(rows, rows)) - white.T @ white
-        mean = self._trend(rows) + self.mean + white.T @ (self.whitener @ (self._left - self.mean))
-        draw: Floats = mean + self._factorise(covariance + 1e-8 * np.eye(len(rows))) @ rng.normal(size=len(rows))
+        mean, _ = self.predict_standardised(rows)
+        factor = self._factorise(self.covariance(rows) + 1e-8 * np.eye(len(rows)))
+        draw: Floats = mean + factor @ rng.normal(size=len(rows))
         return draw
 
     def with_points(self, rows: Rows) -> GP:

@@ -1,0 +1,423 @@
+"""What the results say: which structure they support, and which orders, places and neighbours move the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mergebo.errors import UnsupportedError
+from mergebo.optimizers.auto import CLOSE, FAMILIES, SMALL, SMALL_ONLY, Past, _best_map, plain_models
+from mergebo.optimizers.history import History, every_row
+from mergebo.permutations import Ints, invert
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
+from mergebo.surrogate import GP
+from mergebo.surrogate.similarity import Floats, Singles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Kind = Literal["precedence", "exchange", "position", "adjacency", "choice"]
+
+STRUCTURES: dict[str, tuple[str, Kind]] = {
+    "precedence": ("which item comes before which", "precedence"),
+    "positions": ("which item is in which slot", "position"),
+    "regions": ("about where each item is", "position"),
+    "neighbours": ("which items are next to each other, the last and the first included", "adjacency"),
+    "succession": ("which item comes right after which", "adjacency"),
+    "spacings": ("how far apart items are", "adjacency"),
+    "choices": ("which choices are made", "choice"),
+}
+"""What each family of models looks at, in words, and the kind of effects that shows it best."""
+
+HEADINGS: dict[Kind, str] = {
+    "precedence": "Pairs in order",
+    "exchange": "Pairs by themselves",
+    "position": "Places",
+    "adjacency": "Neighbours",
+    "choice": "Choices",
+}
+REGIONS = {1: ("anywhere",), 2: ("first", "last"), 3: ("early", "in the middle", "late")}
+
+LEARNED, ENOUGH = 0.2, 10
+"""Share of the variance that a model must explain of results left out, and results needed, before words are made of it."""
+CERTAIN = 2.0
+"""Standard deviations from zero at which an effect counts as certain."""
+NEGLIGIBLE = 0.01
+"""Share of the evidence below which a family has no say in the effects."""
+ORDERS, JOINT = 20_000, 2_000
+"""Random orders over which effects are averaged, and those of them whose joint uncertainty is looked at."""
+NUMBERS = 1_000_000
+"""In all orders together; large ones are fewer."""
+LISTED = 500
+"""Effects of each kind, the largest ones, of which the uncertainty is looked at."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """By how much something moves the value: the mean over random points where it holds, less that where it does not.
+
+    An item that is good early is good before every other in that sense. What is left of a pair when that is taken off is an
+    effect of the kind "exchange": what its order changes, on average, while all other pairs stay as they are.
+    """
+
+    kind: Kind
+    what: str
+    """Such as "acid before base"."""
+    variable: str
+    where: tuple[int, ...]
+    """The two items, the item and the third of the slots, or the choice."""
+    estimate: float
+    deviation: float
+    """Standard deviation of the estimate, as the models see it."""
+    better: bool
+    """Whether it moves the value in the wanted direction."""
+
+    @property
+    def surely(self) -> float:
+        """How large it is at least, as good as certainly; not positive if that it exists is not certain."""
+        return abs(self.estimate) - CERTAIN * self.deviation
+
+    def __str__(self) -> str:
+        moves = "raises" if self.estimate > 0 else "lowers"
+        return f"{self.what}: {moves} the value by {self.size} ({'better' if self.better else 'worse'})"
+
+    @property
+    def size(self) -> str:
+        """Its size and standard deviation, with the digits that mean something."""
+        places = int(np.clip(1 - np.floor(np.log10(1.05 * max(self.deviation, 1e-3 * abs(self.estimate), 1e-300))), -15, 15))
+        shown = (round(each, places) for each in (abs(self.estimate), self.deviation))
+        return " ± ".join(f"{each:.{max(0, places)}f}" for each in shown)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What the results of a run say. `print` it, or `plot` it."""
+
+    results: int
+    direction: str
+    structures: Mapping[str, float]
+    """Share of the evidence of each structure, the likeliest first; empty if there is nothing to tell them by."""
+    explained: float
+    """Share of the values' variance that is predicted when each result is left out in turn; at most 1, at worst negative."""
+    effects: tuple[Effect, ...]
+    """The surest first."""
+    places: Floats | None
+    """The map of the items, `(n, 2)`, if neighbours matter and it predicts better than models without."""
+    items: Mapping[str, tuple[str, ...]]
+    """What the items of each order are called."""
+    unexplained: tuple[str, ...] = ()
+    """Variables of which nothing is said."""
+
+    @property
+    def learned(self) -> bool:
+        """Whether the models predict well enough to be believed."""
+        return self.results >= ENOUGH and self.explained >= LEARNED
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of effects that shows the likeliest structure best."""
+        return next((STRUCTURES[name][1] for name in self.structures if name in STRUCTURES), "choice")
+
+    def of_kind(self, kind: Kind) -> tuple[Effect, ...]:
+        """The effects of one kind, the surest first."""
+        return tuple(effect for effect in self.effects if effect.kind == kind)
+
+    def plot(self, path: str | PathLike[str] | None = None) -> Figure:
+        """The same as a picture, saved if there is a path; needs matplotlib."""
+        try:
+            from mergebo.optimizers.explanation_plot import draw
+        except ModuleNotFoundError as error:
+            raise UnsupportedError(f"plot() needs matplotlib (pip install matplotlib): {error}") from error
+        return draw(self, path)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    @property
+    def wish(self) -> str:
+        """Which values are the good ones, in words."""
+        return "larger is better" if self.direction == "maximize" else "smaller is better"
+
+    def _lines(self) -> Iterator[str]:
+        if self.structures:
+            yield f"From {self.results} results ({self.wish})\n"
+        yield self.verdict
+        if self.structures:
+            yield f"Of the variance of results that are left out, {percent(self.explained)} is predicted from the others."
+        if not self.learned:
+            return
+        if self.places is not None:
+            yield "Items have places on a map that predicts new results better than models without; plot() draws it."
+        if self.unexplained:
+            yield f"Nothing is said about {', '.join(self.unexplained)}."
+        yield ""
+        yield "Effects: mean change of the value over random points ± standard deviation"
+        kinds = sorted(HEADINGS, key=lambda kind: kind != self.kind)
+        found = {kind: certain(self.of_kind(kind))[: 6 if kind == self.kind else 3] for kind in kinds}
+        width = max((len(effect.what) for effects in found.values() for effect in effects), default=0)
+        for kind, effects in found.items():
+            if effects:
+                yield f"  {HEADINGS[kind]}"
+            for effect in effects:
+                what, _, does = str(effect).rpartition(": ")
+                yield f"    {what:<{width}}  {does}"
+        if not any(found.values()):
+            yield "  None is certain yet: the structure shows before single effects do."
+
+    @property
+    def verdict(self) -> str:
+        """Which structure the results support, in a sentence."""
+        if not self.structures:
+            if self.results < 2:
+                return f"Results so far: {self.results}. Explaining takes two at least, and some tens to say much."
+            return f"All {self.results} results are equal: there is nothing to explain."
+        if not self.learned:
+            return "The results do not say yet what matters; more of them will help."
+        (first, share), *others = ((STRUCTURES.get(name, (name,))[0], share) for name, share in self.structures.items())
+        if share >= 0.9:
+            return f"What matters is {first} ({percent(share)} of the evidence)."
+        second, less = others[0]
+        how = "most likely" if share >= 0.6 else "perhaps"
+        return f"What matters is {how} {first} ({percent(share)} of the evidence), or else {second} ({percent(less)})."
+
+
+def percent(share: float) -> str:
+    """A share in words that do not claim too much.
+
+    >>> percent(0.999), percent(0.42), percent(-3.0)
+    ('over 99%', '42%', '0%')
+    """
+    return "over 99%" if share >= 0.995 else f"{max(0.0, share):.0%}"
+
+
+def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    """The certain ones; of the thirds in which an item can be only the surest."""
+    seen: dict[tuple[Any, ...], Effect] = {}
+    for effect in effects:
+        if effect.surely > 0:
+            where = effect.where[:1] if effect.kind == "position" else effect.where
+            seen.setdefault((effect.variable, where), effect)
+    return tuple(seen.values())
+
+
+def explain(history: History, direction: str) -> Explanation:
+    """What a history says, whichever method made it."""
+    space, count = history.space, len(history.values)
+    items = {name: _names(space, each.n) for name, each in space.variables.items() if isinstance(each, Permutation)}
+    if count < 2 or np.ptp(history.values) == 0:
+        return Explanation(count, direction, {}, 0.0, (), None, items)
+    past = Past.of(space, history.rows, history.values)
+    small = space.width <= SMALL
+    families = tuple(name for name in FAMILIES if small or name not in SMALL_ONLY)
+    models = plain_models(past, families)
+    losses = np.array([model.loss for model in models])
+    weights = np.exp(losses.min() - losses)
+    weights /= weights.sum()
+    by_share = sorted(zip(families, weights.tolist(), strict=True), key=lambda pair: -pair[1])
+    structures = dict(by_share) if items else {"choices": 1.0}  # without orders all families are the same
+    considered = [(model, weight) for model, weight in zip(models, weights, strict=True) if weight >= NEGLIGIBLE]
+    groups, unexplained = _groups(space, items, structures)
+    effects = _effects(space, considered, groups, -1.0 if direction == "maximize" else 1.0)
+    return Explanation(
+        count,
+        direction,
+        structures,
+        _explained(considered),
+        tuple(sorted(effects, key=lambda effect: -effect.surely)),
+        _places(past, families, losses),
+        items,
+        unexplained,
+    )
+
+
+def _places(past: Past, families: tuple[str, ...], losses: Floats) -> Floats | None:
+    """The map of the items, if one is in use."""
+    close = [name for name, loss in zip(families, losses, strict=True) if loss < losses.min() + CLOSE]
+    mapped = _best_map(past, families, close)
+    return None if mapped is None else mapped.map
+
+
+def _explained(models: list[tuple[GP, float]]) -> float:
+    """Share of the variance that the models, by their weights, predict of values left out; the mean of the others gets 0."""
+    y = models[0][0].y
+    total = sum(weight for _, weight in models)
+    expected = sum((weight / total * model.left_out() for model, weight in models), np.zeros(len(y)))
+    others = len(y) / (len(y) - 1) * (y - y.mean())
+    return float(1 - ((y - expected) ** 2).sum() / (others**2).sum())
+
+
+# -------------------------------------------------------------------------------------------------------------- effects
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Properties of one kind that a value of a variable has or has not."""
+
+    kind: Kind
+    variable: str
+    which: Ints
+    """`where` of each property, `(count, ...)`."""
+    scores: Callable[[Rows, Ints], Singles]
+    """For each property a number for each value: the effect is the mean of score times objective; see `_values`."""
+    words: Callable[[Ints], str]
+
+
+def _groups(
+    space: AnySpace, items: Mapping[str, tuple[str, ...]], structures: Mapping[str, float]
+) -> tuple[list[_Group], tuple[str, ...]]:
+    """All properties whose effects are estimated, and the variables that have none."""
+    groups: list[_Group] = []
+    unexplained = []
+    for name, variable in space.variables.items():
+        said = "" if len(space.variables) == 1 else f"{name}: "
+        match variable:
+            case Permutation():
+                groups += _order_groups(name, said, items[name], structures)
+            case Binary(count):
+                groups.append(_choice_group(name, count))
+            case _:
+                unexplained.append(name)
+    return groups, tuple(unexplained)
+
+
+def _choice_group(variable: str, count: int) -> _Group:
+    every = np.arange(count)[:, None]
+    return _Group("choice", variable, every, lambda x, j: _split(x[j[:, 0]] == 1), lambda j: f"{variable} {j[0]} is 1")
+
+
+def _order_groups(variable: str, said: str, names: tuple[str, ...], structures: Mapping[str, float]) -> Iterator[_Group]:
+    n = len(names)
+    pairs = np.stack(np.triu_indices(n, 1), axis=1)
+    yield _Group(
+        "precedence",
+        variable,
+        pairs,
+        lambda ranks, p: _split(ranks[p[:, 0]] < ranks[p[:, 1]]),
+        lambda p: f"{said}{names[p[0]]} before {names[p[1]]}",
+    )
+
+    def alone(ranks: Rows, p: Ints) -> Singles:
+        # The inverse of the covariance of all pairs' orders, in closed form: the least squares fit to random orders.
+        gap = (ranks[p[:, 1]] - ranks[p[:, 0]]).astype(np.float32)
+        return np.asarray(6 * np.sign(gap) - gap * np.float32(12 / (n + 1)))
+
+    if n > 2:
+        yield _Group(
+            "exchange", variable, pairs, alone, lambda p: f"{said}{names[p[0]]} before {names[p[1]]}, all else equal"
+        )
+    regions = REGIONS[min(3, n)]
+    yield _Group(
+        "position",
+        variable,
+        np.stack(np.divmod(np.arange(n * len(regions)), len(regions)), axis=1),
+        lambda ranks, p: _split(ranks[p[:, 0]] * len(regions) // n == p[:, 1:]),
+        lambda p: f"{said}{names[p[0]]} {regions[p[1]]}",
+    )
+    # Being neighbours means what it means to the likeliest family that looks at neighbours; to others it is no cause.
+    likely = (name for name, share in structures.items() if share >= NEGLIGIBLE and name in STRUCTURES)
+    family = next((name for name in likely if STRUCTURES[name][1] == "adjacency"), None)
+    if family is None:
+        return
+
+    def adjacent(ranks: Rows, p: Ints) -> Singles:
+        gap = ranks[p[:, 1]] - ranks[p[:, 0]]
+        if family == "succession":
+            return _split(gap == 1)
+        apart = np.abs(gap)
+        return _split((apart == 1) | (apart == n - 1) if family == "neighbours" else apart == 1)
+
+    between = "right before" if family == "succession" else "next to"
+    yield _Group(
+        "adjacency",
+        variable,
+        np.concatenate([pairs, pairs[:, ::-1]]) if family == "succession" else pairs,
+        adjacent,
+        lambda p: f"{said}{names[p[0]]} {between} {names[p[1]]}",
+    )
+
+
+def _effects(space: AnySpace, models: list[tuple[GP, float]], groups: list[_Group], sign: float) -> Iterator[Effect]:
+    """Differences of means over random points, by the models' posteriors, mixed by their weights."""
+    listed = space.size <= JOINT
+    count = min(ORDERS, NUMBERS // space.width)
+    rows = every_row(space) if listed else space.sample_rows(count, seed=np.random.default_rng(0))
+    joint = rows if listed else rows[: min(JOINT, NUMBERS * 2 // 5 // space.width)]
+    weights = np.array([weight for _, weight in models])
+    weights /= weights.sum()
+    predicted = np.stack([model.predict(rows)[0] for model, _ in models], axis=1)
+    covariances = [model.spread**2 * _centred(model.covariance(joint)) for model, _ in models]
+    for group in groups:
+        if not len(group.which):
+            continue  # a single item
+        values, some = (_values(space, group.variable, each) for each in (rows, joint))
+        parts = np.split(group.which, range(LISTED, len(group.which), LISTED))
+        every = [_estimates(group.scores(values, part), predicted) for part in parts]
+        estimates, noise = (np.concatenate(each) for each in zip(*every, strict=True))
+        mean, noise = estimates @ weights, (0.0 if listed else 1.0) * noise
+        if 4 * (noise @ weights).mean() >= (mean**2).mean():
+            continue  # the properties do not matter, or hold too rarely: what is seen is mostly the sample
+        top = np.argsort(-np.abs(mean), kind="stable")[:LISTED]
+        scores = group.scores(some, group.which[top])
+        variances = noise[top] + np.stack([_variances(scores, each, listed) for each in covariances], axis=1)
+        deviations = np.sqrt((variances + (estimates[top] - mean[top, None]) ** 2) @ weights)
+        for k, deviation in zip(top, deviations, strict=True):
+            yield _effect(group, group.which[k], float(mean[k]), float(deviation), sign)
+
+
+def _split(holds: NDArray[np.bool_]) -> Singles:
+    """Scores whose effect is the mean where a property holds less the mean where it does not; zeros if one is empty."""
+    share = np.count_nonzero(holds, axis=1, keepdims=True) / holds.shape[1]
+    both = (share > 0) & (share < 1)
+    high, low = (np.divide(both, part, where=both, out=np.zeros_like(part)) for part in (share, 1 - share))
+    return np.asarray(np.where(holds, high, -low), np.float32)
+
+
+def _estimates(scores: Singles, predicted: Floats) -> tuple[Floats, Floats]:
+    """Effects in what each model predicts, and their variances over samples of points."""
+    centred, count = predicted - predicted.mean(axis=0), len(predicted)
+    squares = np.einsum("ki,ki->k", scores, scores)[:, None] / count
+    return scores @ centred.astype(np.float32) / count, squares * centred.var(axis=0) / count
+
+
+def _values(space: AnySpace, variable: str, rows: Rows) -> Rows:
+    """What a variable is in all rows, a line for each choice; for an order the ranks, a line for each item."""
+    values = rows[:, space.slices[variable]].astype(np.int64)
+    if isinstance(space.variables[variable], Permutation):
+        values = invert(values)
+    return np.ascontiguousarray(values.T.astype(np.int32))
+
+
+def _centred(covariance: Floats) -> Floats:
+    """The covariance of differences from the mean of all points."""
+    mean = covariance.mean(axis=0)
+    return np.asarray(covariance - mean - mean[:, None] + mean.mean())
+
+
+def _variances(scores: Singles, covariance: Floats, listed: bool) -> Floats:
+    """Variances of effects over all points, from those of a sample unless all are listed."""
+    weights = scores / scores.shape[1]
+    found = np.einsum("ki,ki->k", weights, weights @ covariance)
+    if listed:
+        return np.asarray(np.maximum(found, 0.0))
+    # A point's own variance is part of the sample's, but averages out over all points; what is left is an estimate.
+    own = weights**2 @ covariance.diagonal()
+    return np.asarray(np.maximum(found - own, found / 10))
+
+
+def _effect(group: _Group, where: Ints, estimate: float, deviation: float, sign: float) -> Effect:
+    """In the user's direction; of two orders of a pair the better one."""
+    if group.kind in ("precedence", "exchange") and estimate > 0:
+        where, estimate = where[::-1], -estimate
+    at = tuple(where.tolist())
+    return Effect(group.kind, group.words(where), group.variable, at, sign * estimate, deviation, estimate < 0)
+
+
+def _names(space: AnySpace, n: int) -> tuple[str, ...]:
+    """What items are called."""
+    items = space.items if isinstance(space, PermutationSpace) and space.items is not None else range(n)
+    return tuple(map(str, items))

@@ -1,0 +1,182 @@
+"""An explanation as a picture: the evidence, the surest effects, all effects of the leading kind, and the map."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from mergebo.look import LOOK
+from mergebo.optimizers.explanation import CERTAIN, HEADINGS, REGIONS, Effect, Explanation, certain, percent
+
+BETTER, WORSE, PLAIN = "#2166AC", "#B2182B", "#8C8C8C"
+SHADES = colormaps["RdBu"]
+"""From worse to better."""
+MOST_ITEMS, MOST_EFFECTS = 30, 9
+"""That are drawn; of more, those with the surest effects."""
+
+
+def draw(explanation: Explanation, path: str | PathLike[str] | None = None) -> Figure:
+    """The figure, saved if there is a path."""
+    matrix = explanation.kind != "choice" and bool(explanation.of_kind(explanation.kind))
+    mapped = explanation.places is not None
+    columns = 1 + matrix + mapped
+    with rc_context(LOOK):
+        figure = Figure(figsize=(5.6 * columns, 5.8) if explanation.structures else (7, 1), layout="constrained")
+        figure.suptitle(_title(explanation), x=0.01, ha="left", fontsize=11)
+        if explanation.structures:
+            grid = figure.add_gridspec(2, columns, height_ratios=(1, 1.7))
+            _evidence(figure.add_subplot(grid[0, 0]), explanation)
+            _surest(figure.add_subplot(grid[1, 0]), explanation)
+            if matrix:
+                _matrix(figure.add_subplot(grid[:, 1]), explanation)
+            if mapped:
+                _map(figure.add_subplot(grid[:, -1]), explanation)
+        if path is not None:
+            figure.savefig(path)
+    return figure
+
+
+def _title(explanation: Explanation) -> str:
+    if not explanation.structures:
+        return explanation.verdict
+    said = f"{explanation.results} results, {explanation.wish}; {percent(explanation.explained)} of the variance predicted"
+    return f"{explanation.verdict}\n{said}"
+
+
+def _evidence(axes: Axes, explanation: Explanation) -> None:
+    axes.set_title("Evidence for each structure")
+    names, shares = list(explanation.structures), np.array(list(explanation.structures.values()))
+    first = BETTER if explanation.learned else PLAIN
+    axes.barh(names, shares, color=[first, *[PLAIN] * (len(names) - 1)], height=0.7)
+    for k, share in enumerate(shares):
+        axes.annotate(percent(share), (share, k), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.set(xlim=(0, 1.18), xticks=[], ylim=(len(names) - 0.5, -0.5))
+    axes.tick_params(axis="y", length=0)
+    axes.spines["bottom"].set_visible(False)
+
+
+def _surest(axes: Axes, explanation: Explanation) -> None:
+    sure = certain(explanation.effects) if explanation.learned else ()
+    shown = (sure or explanation.of_kind(explanation.kind))[:MOST_EFFECTS]
+    axes.set_title("Surest effects on the value" if sure else "Effects on the value: none certain")
+    for k, effect in enumerate(shown):
+        colour = (BETTER if effect.better else WORSE) if sure else PLAIN
+        axes.errorbar(effect.estimate, k, xerr=CERTAIN * effect.deviation, fmt="o", color=colour, markersize=5)
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(shown)), [_short(effect.what, 28) for effect in shown])
+    axes.set(ylim=(max(MOST_EFFECTS, len(shown)) - 0.5, -0.5), xlabel="change of the value, with two standard deviations")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(True, axis="x")
+
+
+def _matrix(axes: Axes, explanation: Explanation) -> None:
+    """Effects of the leading kind, items by items or by thirds; what is uncertain is faint."""
+    kind = explanation.kind
+    effects = explanation.of_kind(kind)
+    variable = effects[0].variable
+    effects = tuple(effect for effect in effects if effect.variable == variable)
+    called = explanation.items[variable]
+    n = len(called)
+    directed = any("right before" in effect.what for effect in effects)
+    wide = len(REGIONS[min(3, n)]) if kind == "position" else n
+    gain, sure = np.full((n, wide), np.nan), np.zeros((n, wide))
+    for effect in effects:
+        good = abs(effect.estimate) * (1 if effect.better else -1)
+        row, column = effect.where
+        gain[row, column] = good
+        sure[row, column] = abs(effect.estimate) / max(CERTAIN * effect.deviation, 1e-300)
+        if kind == "precedence" or (kind == "adjacency" and not directed):
+            gain[column, row] = -good if kind == "precedence" else good
+            sure[column, row] = sure[row, column]
+    items = _chosen(effects, n)
+    net = np.nan_to_num(gain)
+    if kind == "precedence":
+        items = sorted(items, key=lambda item: -float(net[item, items].sum()))
+    elif kind == "position":
+        items = sorted(items, key=lambda item: float(net[item, -1] - net[item, 0]))
+    across: Any = items if kind != "position" else range(wide)
+    gain, sure = gain[np.ix_(items, across)], sure[np.ix_(items, across)]
+    scale = Normalize(-np.nanmax(np.abs(gain)), np.nanmax(np.abs(gain)))
+    axes.imshow(_faded(SHADES(scale(np.nan_to_num(gain))), sure), aspect="auto" if kind == "position" else "equal")
+    names = [_short(called[item], 12) for item in items]
+    size = 9 if len(items) <= 20 else 7
+    axes.set_yticks(range(len(items)), names, fontsize=size)
+    if kind == "position":
+        axes.set_xticks(range(wide), REGIONS[min(3, n)])
+    else:
+        upright = max(map(len, names)) > 2 or len(items) > 16
+        axes.set_xticks(range(len(items)), names, fontsize=size, rotation=90 if upright else 0)
+    said = {
+        "precedence": "row before column",
+        "position": "item in each part",
+        "adjacency": "row right before column" if directed else "row next to column",
+    }[kind]
+    axes.set_title(f"{HEADINGS[kind]}: {said}" + ("" if len(items) == n else f", {len(items)} of {n} items"))
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    bar = axes.figure.colorbar(ScalarMappable(scale, SHADES), ax=axes, shrink=0.6, aspect=30, pad=0.02, location="bottom")
+    bar.set_label("worse  ←  by how much  →  better;   faint: uncertain", fontsize=9)
+    bar.outline.set_visible(False)
+
+
+def _chosen(effects: tuple[Effect, ...], n: int) -> list[int]:
+    """The items that are drawn."""
+    if n <= MOST_ITEMS:
+        return list(range(n))
+    seen: dict[int, None] = {}
+    for effect in effects:
+        seen.update(dict.fromkeys(effect.where[:1] if effect.kind == "position" else effect.where))
+    return sorted(list(seen)[:MOST_ITEMS])
+
+
+def _faded(colours: NDArray[Any], sure: NDArray[Any]) -> NDArray[Any]:
+    """Colours, the nearer to white the less sure."""
+    strength = np.clip(sure, 0.1, 1.0)[..., None] ** 2
+    return np.asarray(1 - (1 - colours[..., :3]) * strength)
+
+
+def _map(axes: Axes, explanation: Explanation) -> None:
+    """Items in their places, with lines between those that are surely good to have side by side."""
+    assert explanation.places is not None
+    places = explanation.places
+    axes.set_title("Map of the items")
+    good = [effect for effect in explanation.of_kind("adjacency") if effect.surely > 0 and effect.better]
+    largest = max((abs(effect.estimate) for effect in good), default=1.0)
+    for effect in good:
+        width = 4 * abs(effect.estimate) / largest
+        axes.plot(*places[list(effect.where)].T, color=BETTER, alpha=0.5, linewidth=width, zorder=1)
+    axes.plot(*places.T, ".", markersize=8, color="black", zorder=2)
+    for item, (name, place) in enumerate(zip(*explanation.items.values(), places, strict=True)):
+        right, up = _away(places, item)
+        axes.annotate(
+            _short(name, 12), tuple(place), xytext=(9 * right, 9 * up), textcoords="offset points", fontsize=9,
+            ha="left" if right > 0.5 else "right" if right < -0.5 else "center", va="center", zorder=3,
+        )  # fmt: skip
+    axes.set_aspect("equal")
+    axes.margins(0.1)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color("#CCCCCC")
+
+
+def _away(places: NDArray[Any], item: int) -> tuple[float, float]:
+    """The direction in which there is most room for a name."""
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    reach = 0.04 * np.ptp(places, axis=0).max()
+    others = np.delete(places, item, axis=0)
+    room = np.linalg.norm(places[item] + reach * directions[:, None] - others, axis=2).min(axis=1)
+    right, up = directions[room.argmax()]
+    return float(right), float(up)
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
