@@ -320,6 +320,34 @@ class SameChoices(Similarity):
 
 
 @dataclass(frozen=True)
+class SameShare(Similarity):
+    """As `SameChoices`, times an RBF on the share of ones: how many are chosen may matter more than which."""
+
+    choices: int
+
+    @property
+    def lengthscales(self) -> int:
+        return 2
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        more = a.mean(axis=1)[:, None] - b.mean(axis=1)[None]
+        return np.stack([SameChoices(self.choices).distance(a, b), more**2])
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        by_choice, by_share = weights / (self.choices, self.choices**2)
+        step = 1 - 2 * centre[:, None]  # of the number of ones
+        more = centre.sum() - rows.sum(axis=1)
+        change = by_choice * np.where((rows != centre).T, -1, 1) + by_share * (2 * step * more + 1)
+        base = np.tensordot(weights, self.distance(centre[None], rows), axes=1)
+        return _blocks(change, 1.0, base)
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from mergebo.kernels.base import BitsKernel
+
+        return BitsKernel(self.choices, ones=True, active_dims=columns)
+
+
+@dataclass(frozen=True)
 class Product:
     """A similarity for each variable of a space; the kernel is their product."""
 
@@ -327,15 +355,17 @@ class Product:
     factors: Mapping[str, Similarity]
 
     @classmethod
-    def of(cls, space: AnySpace, orders: Callable[[int], Similarity]) -> Product:
-        """A similarity of orders of n items for every order, and an RBF for binary choices."""
+    def of(
+        cls, space: AnySpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = SameChoices
+    ) -> Product:
+        """A similarity of orders of n items for every order, and an RBF for binary choices unless another one is named."""
         factors: dict[str, Similarity] = {}
         for name, variable in space.variables.items():
             match variable:
                 case Permutation(n):
                     factors[name] = orders(n)
                 case Binary(count):
-                    factors[name] = SameChoices(count)
+                    factors[name] = choices(count)
                 case _:
                     raise UnsupportedError(
                         f"this method has no kernel for {name}={variable}; orders and binary choices have one"
