@@ -14,12 +14,13 @@ from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap
-from mergebo.spaces import AnySpace, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Binary, PermutationSpace, Rows
 from mergebo.stopwatch import phase
-from mergebo.surrogate import GP, Adjacency, ByMap, Positions, Product, Regions, Similarity, Spacings
+from mergebo.surrogate import GP, Adjacency, ByMap, Positions, Product, Regions, SameShare, Similarity, Spacings
 from mergebo.surrogate.embedding import Embedded, Pairs, fit_map
 from mergebo.surrogate.gp import standardised
 from mergebo.surrogate.similarity import Floats
+from mergebo.surrogate.warp import logarithmic
 
 FAMILIES: dict[str, Callable[[int], Similarity]] = {
     "precedence": lambda n: ByMap(EnumerationMap(n), "rank"),
@@ -45,6 +46,8 @@ CALIBRATION = (1.0, 25.0)
 SMALL = 60
 """Numbers in a point up to which there are maps and families that write neighbours out."""
 SMALL_ONLY = ("spacings",)
+WHOLES = 2
+"""Whole neighbourhoods that a climb of a large point with choices looks at: more gain little and take most of the time."""
 FITTED = 200
 """Results from which hyperparameters are learned at most; the model knows all of them."""
 
@@ -82,16 +85,35 @@ class Past:
 
 @lru_cache(maxsize=2)
 def plain_models(past: Past, families: tuple[str, ...]) -> tuple[GP, ...]:
-    """A model of each family."""
+    """A model of each family: of the values, or for points with choices of their logarithms if these are likelier."""
+    models = _models(past, past.values, families)
+    if not _has_choices(past.space):
+        return models
+    warped, log_jacobian = logarithmic(past.values)
+    others = _models(past, warped, families)
+    return others if _loss(others) - log_jacobian < _loss(models) else models
+
+
+def _has_choices(space: AnySpace) -> bool:
+    return any(isinstance(variable, Binary) for variable in space.variables.values())
+
+
+def _models(past: Past, values: Floats, families: tuple[str, ...]) -> tuple[GP, ...]:
+    """A model of each family, of these values."""
     models = []
     for name in families:
-        similarity = Product.of(past.space, FAMILIES[name])
+        similarity = Product.of(past.space, FAMILIES[name], SameShare)
         hyperparameters = None
         if len(past) > FITTED:
             some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
-            hyperparameters = GP(similarity, past.rows[some], past.values[some]).hyperparameters
-        models.append(GP(similarity, past.rows, past.values, hyperparameters=hyperparameters))
+            hyperparameters = GP(similarity, past.rows[some], values[some]).hyperparameters
+        models.append(GP(similarity, past.rows, values, hyperparameters=hyperparameters))
     return tuple(models)
+
+
+def _loss(models: tuple[GP, ...]) -> float:
+    """The least one, for values as they are, not standardised."""
+    return min(model.loss + len(model.y) * float(np.log(model.spread)) for model in models)
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +164,8 @@ class Auto:
     """Models of several structures, one drawn in proportion to its evidence at every step.
 
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
-    new results better than the plain models do. LogEI is climbed by first improvement over all three moves, from the best
+    new results better than the plain models do. Of binary choices it matters which are taken and how many; with them, values
+    may be seen through a logarithm. LogEI is climbed by first improvement over all three moves, from the best
     rows and from random ones.
     """
 
@@ -178,6 +201,7 @@ class Auto:
             finalists=3 if small else 2,
             enough=0.0 if small else 1e-3,
             first=rng,
+            wholes=WHOLES if _has_choices(past.space) and not small else None,
             forbidden=history.is_tried,
         )
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
