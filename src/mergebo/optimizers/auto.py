@@ -47,7 +47,7 @@ SMALL = 60
 """Numbers in a point up to which there are maps and families that write neighbours out."""
 SMALL_ONLY = ("spacings",)
 WHOLES = 2
-"""Whole neighbourhoods that a climb of a large point with choices looks at: more gain little and take most of the time."""
+"""Whole neighbourhoods that a climb of a large point with choices looks at: more climb higher, but take far longer."""
 FITTED = 200
 """Results from which hyperparameters are learned at most; the model knows all of them."""
 
