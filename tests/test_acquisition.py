@@ -160,6 +160,27 @@ class TestFirstImprovement:
             assert values[0] >= np.round(value(acquisition.neighbours(rows[0], space, moves)).max(), 7)
             assert values[0] == pytest.approx(value(rows[:1])[0], abs=1e-6)
 
+    @pytest.mark.parametrize("wholes", [0, 1, 3])
+    def test_large_neighbourhoods_are_looked_at_a_few_times(self, wholes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Random neighbours alone lead up, too."""
+        space = mb.Space(route=mb.Permutation(30), picks=mb.Binary(40))
+
+        def value(rows: np.ndarray) -> np.ndarray:
+            return -pm.hamming(rows[:, :30], np.arange(30)) - rows[:, 30:].sum(axis=1).astype(float)
+
+        landscape = acquisition.Listed(value, space, ("swap", "insertion", "reversal"))
+        looks = []
+        whole = acquisition.Listed.best_neighbours
+        monkeypatch.setattr(acquisition.Listed, "best_neighbours", lambda *a: looks.append(0) or whole(*a))
+        start = space.sample_rows(1, seed=0)
+        climb = {"steps": 1000, "first": np.random.default_rng(0), "wholes": wholes}
+        rows, values = acquisition.ascend(landscape, start, **climb)
+        assert len(looks) <= wholes
+        assert values[0] > value(start)[0] + 20
+        assert values[0] == value(rows[:1])[0]
+        top = np.concatenate([np.arange(30), np.zeros(40, int)])
+        assert acquisition.ascend(landscape, top[None], **climb)[0][0].tolist() == top.tolist()
+
     def test_the_same_seed_climbs_the_same_way(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("mergebo.acquisition.search.SOME", 5)
         landscape = acquisition.Acquisition(model(), acquisition.log_expected_improvement, -1.0)

@@ -13,6 +13,7 @@ from mergebo.optimizers import auto
 from mergebo.optimizers.auto import FAMILIES, Auto, Past, learned_map, plain_models, surprise
 from mergebo.optimizers.history import History
 from mergebo.surrogate.embedding import Embedded, Pairs, _evaluate, fit_map
+from mergebo.surrogate.warp import logarithmic
 
 KINDS = [(False, True), (True, False), (False, False), (True, True)]
 
@@ -116,6 +117,39 @@ def test_a_map_shows_where_cities_are() -> None:
 def test_the_likeliest_family_is_the_one_that_fits_the_problem(problem: str, families: set[str]) -> None:
     models = dict(zip(FAMILIES, plain_models(past(problem, 80), tuple(FAMILIES)), strict=True))
     assert min(models, key=lambda name: models[name].loss) in families
+
+
+CHOICES = mb.Space(route=mb.Permutation(6), picks=mb.Binary(8))
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_values_are_seen_through_a_logarithm_where_that_is_likelier(bent: bool) -> None:
+    rows = CHOICES.spread_rows(range(60), seed=0)
+    plain = rows[:, 6:].sum(axis=1) + 0.2 * mb.permutations.kendall(rows[:, :6], np.arange(6), view="rank")
+    values = np.exp(1.5 * plain) if bent else plain
+    for scale in (1.0, 1e-3, 1e6):
+        models = plain_models(Past.of(CHOICES, rows, scale * values), ("precedence", "positions"))
+        expected = logarithmic(values)[0] if bent else scale * values
+        assert models[0].spread == pytest.approx(expected.std(ddof=1))
+        assert models[0].y.argmin() == values.argmin()
+
+
+def test_losses_of_values_and_of_warped_values_compare_densities() -> None:
+    """Twice the values have half the density; a warp has its Jacobian to make up for."""
+    rows = CHOICES.spread_rows(range(12), seed=0)
+    values = rows[:, 6:].sum(axis=1) + np.linspace(0, 1, 12)
+    known = Past.of(CHOICES, rows, values)
+    losses = [auto._loss(auto._models(known, scale * values, ("positions",))) for scale in (1.0, 2.0)]
+    assert losses[1] - losses[0] == pytest.approx(12 * np.log(2), abs=1e-3)
+
+
+def test_large_points_with_choices() -> None:
+    known = history("ttp:random(n=40,seed=1)", 12)
+    row = Auto().propose(known, np.random.default_rng(0))
+    assert known.space.width > auto.SMALL
+    assert sorted(row[:40].tolist()) == list(range(40))
+    assert set(row[40:].tolist()) <= {0, 1}
+    assert row.tobytes() not in known.tried
 
 
 def test_the_loss_is_what_was_minimised() -> None:

@@ -23,6 +23,7 @@ from mergebo.errors import ArgumentError, RecordFileError
 from mergebo.experiments import SUITES, Job, Record, Store, get_suite, run_jobs
 from mergebo.experiments.jobs import check_method, run
 from mergebo.experiments.solvers import SOLVERS, decode_coins
+from mergebo.optimizers import Optimizer
 
 ROOT = Path(__file__).parents[1]
 SMOKE = get_suite("smoke")
@@ -130,6 +131,19 @@ def test_all_methods_start_from_the_same_design_and_keep_to_the_budget(method: s
 def test_a_job_gives_the_same_values_again(method: str) -> None:
     job = Job("lop:planted(n=8,seed=900)", method, 1, 12, 6, relabelled=True)
     assert run(job).values == run(job).values
+
+
+@pytest.mark.parametrize("method", ["random", "bops-h", "optuna-tpe"])
+def test_the_design_is_the_protocols(method: str) -> None:
+    """And the settings are the method's own."""
+    jobs = {name: Job("ttp:random(n=6,seed=1)", method, 1, 4, 4, name) for name in ("", "paper-high")}
+    values = {name: run(job).values for name, job in jobs.items()}
+    for name, design in (("", "spread"), ("paper-high", "uniform")):
+        assert jobs[name].design == design
+        assert "design" not in jobs[name].settings
+        optimizer = Optimizer(jobs[name].make_problem().space, "random", seed=1, initial=4, design=design)
+        points = [trial.point for trial in optimizer.ask(4)]
+        assert sorted(values[name]) == sorted(jobs[name].make_problem().evaluate(points).tolist())
 
 
 def test_settings_come_from_the_protocol_unless_the_method_has_its_own() -> None:

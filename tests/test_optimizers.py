@@ -134,6 +134,64 @@ def test_fresh_process() -> None:
     assert json.loads(said) == drive(mb.Optimizer(mb.PermutationSpace(6), "mergebo", seed=3, initial=5), 12)
 
 
+class TestDesign:
+    @pytest.mark.parametrize("design", ["spread", "uniform"])
+    def test_every_method_has_the_same(self, design: str) -> None:
+        designs = [drive(mb.Optimizer(MIXED, method, seed=4, initial=6, design=design), 6) for method in METHODS]
+        assert all(each == designs[0] for each in designs)
+
+    def test_of_choices_none_are_taken_then_all_then_any_share(self) -> None:
+        space = mb.Space(route=mb.Permutation(5), picks=mb.Binary(200))
+        counts = {
+            design: [
+                int(trial.point["picks"].sum())
+                for trial in mb.Optimizer(space, "random", seed=1, initial=20, design=design).ask(20)
+            ]
+            for design in ("spread", "uniform")
+        }
+        assert counts["spread"][:2] == [0, 200]
+        assert np.std(counts["spread"][2:]) > 40
+        assert 70 < min(counts["uniform"]) < max(counts["uniform"]) < 130
+
+    def test_orders_alone_are_uniform_either_way(self) -> None:
+        designs = [
+            drive(mb.Optimizer(mb.PermutationSpace(6), "random", seed=2, initial=9, design=design), 12)
+            for design in ("spread", "uniform")
+        ]
+        assert designs[0] == designs[1]
+
+    @pytest.mark.parametrize("method", ["random", "bops-h", "auto", "local-search"])
+    @pytest.mark.parametrize("count", [1, 2, 3])
+    def test_few_choices_run_out(self, method: str, count: int) -> None:
+        """Also within the design."""
+        optimizer = mb.Optimizer(mb.Space(picks=mb.Binary(count)), method, seed=0, initial=5)
+        for _ in range(2**count):
+            trial = optimizer.ask()
+            optimizer.tell(trial, float(trial.point["picks"].sum()))
+        assert len({trial.point["picks"].tobytes() for trial in optimizer.trials}) == 2**count
+        with pytest.raises(errors.ExhaustedError):
+            optimizer.ask()
+
+    @pytest.mark.parametrize("design", ["spread", "uniform"])
+    def test_it_goes_on_after_a_state(self, design: str) -> None:
+        optimizer = mb.Optimizer(MIXED, "random", seed=1, initial=9, design=design)
+        drive(optimizer, 3)
+        loaded = mb.Optimizer.from_state(json.loads(json.dumps(optimizer.state())))
+        assert loaded.design == design
+        assert drive(loaded, 9) == drive(optimizer, 9)
+
+    def test_states_of_before_are_of_uniform_designs(self) -> None:
+        optimizer = mb.Optimizer(MIXED, "random", seed=1, initial=9, design="uniform")
+        drive(optimizer, 3)
+        state = optimizer.state()
+        del state["design"]
+        assert drive(mb.Optimizer.from_state(state), 9) == drive(optimizer, 9)
+
+    def test_mistakes_are_explained(self) -> None:
+        with pytest.raises(errors.ArgumentError, match="did you mean 'spread'"):
+            mb.Optimizer(MIXED, "random", design="spred")
+
+
 class TestResults:
     @pytest.mark.parametrize("method", MODELS)
     def test_models_need_far_fewer_evaluations_than_random_search(self, method: str) -> None:

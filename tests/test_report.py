@@ -125,6 +125,18 @@ def test_random_search_as_computed_exactly() -> None:
     assert (np.diff(random_search(name, budget)) <= 0).all()
 
 
+def test_random_search_draws_as_the_design_does() -> None:
+    """Without choices designs are the same; runs are compared with random search of their own design."""
+    np.testing.assert_array_equal(random_search("qap:chr15a", 9), random_search("qap:chr15a", 9, "uniform"))
+    name = "ttp:a280-n279-uncorr"
+    spread, uniform = (random_search(name, 9, design) for design in ("spread", "uniform"))
+    assert (spread < uniform).all()  # to take nothing is better than to take half
+    values = list(range(9))
+    for protocol, expected in (("", spread), ("paper-high", uniform)):
+        runs = one(record("random", 0, values, problem=name, budget=9, initial=3, protocol=protocol)).runs[0]
+        np.testing.assert_array_equal(runs.random, expected)
+
+
 def test_evaluations_to_match() -> None:
     best = [9.0, 6.0, 6.0, 2.0]
     assert evaluations_to_match(best, 9.0) == 1

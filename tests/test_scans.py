@@ -25,6 +25,7 @@ from mergebo.surrogate import (
     Positions,
     Regions,
     SameChoices,
+    SameShare,
     SameSlots,
     Similarity,
     Spacings,
@@ -122,15 +123,48 @@ def test_long_segments(name: str, move: str) -> None:
     np.testing.assert_allclose(scanned[some], similarity.distance(around, rows), atol=1e-5)
 
 
-@given(data=st.data())
-def test_flips(data: st.DataObject) -> None:
+def choices(data: st.DataObject) -> tuple[np.ndarray, np.ndarray]:
+    """Some binary choices, and rows of others."""
     count = data.draw(st.integers(1, 12))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    centre, rows = rng.integers(0, 2, count), rng.integers(0, 2, (5, count))
-    similarity = SameChoices(count)
-    flipped = centre ^ np.eye(count, dtype=int)
-    scanned = scan(similarity, centre, rows, "flip", np.array([0.7]))
-    np.testing.assert_allclose(scanned, 0.7 * similarity.distance(flipped, rows), atol=1e-6)
+    return rng.integers(0, 2, count), rng.integers(0, 2, (5, count))
+
+
+@pytest.mark.parametrize("kind", [SameChoices, SameShare])
+@given(data=st.data())
+def test_flips(kind: type[SameChoices] | type[SameShare], data: st.DataObject) -> None:
+    centre, rows = choices(data)
+    similarity = kind(len(centre))
+    flipped = centre ^ np.eye(len(centre), dtype=int)
+    weights = np.array([0.7, 1.3])[: similarity.lengthscales]
+    distances = similarity.distance(flipped, rows).reshape(len(weights), len(centre), len(rows))
+    scanned = scan(similarity, centre, rows, "flip", weights)
+    np.testing.assert_allclose(scanned, np.tensordot(weights, distances, axes=1), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [SameChoices, SameShare])
+@given(data=st.data())
+def test_choices_are_alike_by_what_differs_and_by_the_number_of_ones(
+    kind: type[SameChoices] | type[SameShare], data: st.DataObject
+) -> None:
+    _, rows = choices(data)
+    count = rows.shape[1]
+    similarity = kind(count)
+    distances = np.array(
+        [
+            [[np.sum(a != b) / count for b in rows] for a in rows],
+            [[(sum(a.tolist()) - sum(b.tolist())) ** 2 / count**2 for b in rows] for a in rows],
+        ]
+    )[: similarity.lengthscales]
+    np.testing.assert_allclose(similarity.distance(rows, rows).reshape(distances.shape), distances, atol=1e-12)
+    lengthscales = np.array([0.7, 0.4])[: similarity.lengthscales]
+    kernel = similarity.kernel(tuple(range(count))).double()
+    kernel.lengthscale = torch.from_numpy(lengthscales)
+    expected = np.exp(-np.tensordot(1 / (2 * lengthscales**2), distances, axes=1))
+    tensor = torch.from_numpy(rows).double()
+    with torch.no_grad():
+        np.testing.assert_allclose(kernel(tensor).to_dense().numpy(), expected, rtol=1e-6)
+        np.testing.assert_allclose(kernel(tensor, tensor.flip(0), diag=True).numpy(), np.diag(expected[:, ::-1]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("move", MOVES)

@@ -43,6 +43,10 @@ class Variable(ABC):
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
         """Uniform random values, `(*shape, width)`."""
 
+    def spread(self, places: Ints, rng: np.random.Generator) -> Rows:
+        """Values for these places of an initial design, `(*places.shape, width)`; uniform random ones by default."""
+        return self.sample(places.shape, rng)
+
     @abstractmethod
     def validate(self, values: ArrayLike) -> Rows:
         """Values of shape `(..., width)` as an array, or an error that shows what is wrong."""
@@ -114,6 +118,11 @@ class Binary(Variable):
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
         return rng.integers(0, 2, (*shape, self.count))
+
+    def spread(self, places: Ints, rng: np.random.Generator) -> Rows:
+        """All zeros first, then all ones, then every share of ones alike: uniform values are about half ones throughout."""
+        share = np.where(places < 2, places, rng.random(places.shape))
+        return (rng.random((*places.shape, self.count)) < share[..., None]).astype(np.int64)
 
     def validate(self, values: ArrayLike) -> Rows:
         array = np.asarray(values)
@@ -202,6 +211,11 @@ class AnySpace(ABC):
         rng = generator(seed)
         shape = (size,) if isinstance(size, int) else tuple(size)
         return np.concatenate([variable.sample(shape, rng) for variable in self.variables.values()], axis=-1)
+
+    def spread_rows(self, places: ArrayLike, *, seed: Seed) -> Rows:
+        """Random rows for these places of an initial design: uniform, but for binary choices; see `Binary.spread`."""
+        rng = generator(seed)
+        return np.concatenate([variable.spread(np.asarray(places), rng) for variable in self.variables.values()], axis=-1)
 
     def sample(self, size: int | tuple[int, ...] = (), *, seed: Seed) -> Any:
         """Uniform random points; `seed` is a number or the caller's own generator."""

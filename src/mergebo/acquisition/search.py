@@ -174,17 +174,18 @@ def ascend(
     forbidden: Callable[[Rows], NDArray[np.bool_]] | None = None,
     first: np.random.Generator | None = None,
     enough: float = 0.0,
-    quick: bool = False,
+    wholes: int | None = None,
 ) -> tuple[Rows, Floats]:
     """Climb from every start: what was met on the way with its values, best first.
 
     Steepest ascent, or with a generator as `first` first improvement: of `SOME` random neighbours the best one is taken if
-    it is better, and the whole neighbourhood is looked at only if none is. Either way a climb ends where no neighbour is
-    better, after `steps` steps, or when ten steps have together gained less than `enough` of the value.
+    it is better, and the whole neighbourhood is looked at only if none is, at most `wholes` times a climb. Either way a
+    climb ends where no neighbour is better, after `steps` steps, or when ten steps have together gained less than `enough`
+    of the value.
 
-    With `probe`, every start is climbed so many steps and only the best `finalists` go on to the end; if that is to be `quick`,
-    whole neighbourhoods are for these. `forbidden` rows
-    (already tried) may be passed through but are not returned, unless nothing else was met.
+    With `probe`, every start is climbed so many steps and only the best `finalists` go on to the end; if `wholes` is given,
+    whole neighbourhoods are for these alone. `forbidden` rows (already tried) may be passed through but are not returned,
+    unless nothing else was met.
     """
 
     def value(rows: Rows) -> Floats:
@@ -193,8 +194,8 @@ def ascend(
 
     met, met_values = [starts], [value(starts)]
 
-    def look(here: Rows, here_value: float, whole: bool) -> tuple[Rows, Floats]:
-        """Rows to go on to, with their values."""
+    def look(here: Rows, here_value: float, whole: bool) -> tuple[Rows, Floats, bool]:
+        """Rows to go on to, with their values, and whether the whole neighbourhood was looked at for them, as it may."""
         if first is not None:
             some = landscape.random_neighbours(here, SOME, first)
             values = value(some)
@@ -207,20 +208,20 @@ def ascend(
                     )
                 kept, kept_values = some[better[:5]], values[better[:5]]
                 if not together:
-                    return kept, kept_values
-                return np.concatenate([kept, together]), np.concatenate([kept_values, value(np.array(together))])
-            if not whole:
-                return some[:0], values[:0]
-        around = landscape.best_neighbours(here, 5)
-        return around, value(around)
+                    return kept, kept_values, False
+                every_value = np.concatenate([kept_values, value(np.array(together))])
+                return np.concatenate([kept, together]), every_value, False
+        around = landscape.best_neighbours(here, 5) if whole else starts[:0]
+        return around, value(around) if len(around) else np.empty(0), True
 
-    def climb(here: Rows, here_value: float, most: int, whole: bool) -> tuple[Rows, float, bool]:
+    def climb(here: Rows, here_value: float, most: int, wholes: int | None) -> tuple[Rows, float, bool]:
         """Where `most` steps lead, and whether to stay there."""
-        trace = [here_value]
+        trace, looked = [here_value], 0
         for _ in range(most):
-            around, values = look(here, here_value, whole)
+            around, values, whole = look(here, here_value, wholes is None or looked < wholes)
+            looked += whole
             if not len(around):
-                return here, here_value, whole
+                return here, here_value, wholes is None
             met.append(around)
             met_values.append(values)
             if not values.max() > here_value:
@@ -231,11 +232,15 @@ def ascend(
                 return here, here_value, True
         return here, here_value, False
 
-    start_steps = steps if probe is None else min(probe, steps)
-    reached = [climb(start, float(height), start_steps, not quick) for start, height in zip(starts, met_values[0], strict=True)]
-    for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
-        if not summit:
-            climb(here, here_value, steps - start_steps, True)
+    probing = probe is not None
+    reached = [
+        climb(start, float(height), min(probe or steps, steps), 0 if probing and wholes is not None else wholes)
+        for start, height in zip(starts, met_values[0], strict=True)
+    ]
+    if probing:
+        for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
+            if not summit:
+                climb(here, here_value, steps - min(probe or steps, steps), wholes)
     rows, every = np.concatenate(met), np.concatenate(met_values)
     if forbidden is not None:
         allowed = ~forbidden(rows)

@@ -18,7 +18,8 @@ from mergebo.calls import read_call
 from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
 from mergebo.experiments.solvers import SOLVERS, Spent
 from mergebo.optimizers import Optimizer
-from mergebo.optimizers.methods import METHODS, make_method, protocol
+from mergebo.optimizers.methods import METHODS, SHARED, make_method, protocol
+from mergebo.optimizers.optimizer import Design
 from mergebo.problems import Problem, get
 from mergebo.spaces import Rows
 from mergebo.stopwatch import collect
@@ -57,7 +58,13 @@ class Job:
         if name in SOLVERS or not self.protocol:
             return own
         shared = protocol(self.protocol, name)
-        return {key: value for key, value in shared.items() if key not in ("budget", "initial")} | own
+        return {key: value for key, value in shared.items() if key not in SHARED} | own
+
+    @property
+    def design(self) -> Design:
+        """How the initial points are drawn: as the protocol says, and for all methods alike."""
+        design: Design = protocol(self.protocol, "random")["design"] if self.protocol else "spread"
+        return design
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,8 @@ def run(job: Job) -> Record:
     problem = job.make_problem()
     name, _ = read_call(job.method)
     # The initial design is a random optimiser's: the same points for every method with the same seed.
-    first = Optimizer(problem.space, "random", seed=job.seed, initial=job.initial).ask(job.initial)
+    shared: dict[str, Any] = {"seed": job.seed, "initial": job.initial, "design": job.design}
+    first = Optimizer(problem.space, "random", **shared).ask(job.initial)
     design = np.array([problem.space.encode(trial.point) for trial in first])
     evaluations = _Evaluations(problem, job.budget)
     with one_thread(), collect() as phases:
@@ -110,7 +118,7 @@ def run(job: Job) -> Record:
             if name in SOLVERS:
                 SOLVERS[name](problem.space, evaluations, design, job.seed)
             else:
-                optimizer = Optimizer(problem.space, name, seed=job.seed, initial=job.initial, **job.settings)
+                optimizer = Optimizer(problem.space, name, **shared, **job.settings)
                 while len(evaluations.values) < job.budget:
                     trial = optimizer.ask()
                     optimizer.tell(trial, evaluations(problem.space.encode(trial.point)))

@@ -16,6 +16,7 @@ from mergebo.calls import read_call
 from mergebo.errors import ArgumentError
 from mergebo.experiments.jobs import Job
 from mergebo.optimizers.methods import METHODS, make_method
+from mergebo.optimizers.optimizer import Design
 from mergebo.problems import get
 
 Floats = NDArray[np.float64]
@@ -73,14 +74,20 @@ def normalised_score(best: ArrayLike, random: float, reference: float) -> Floats
 
 
 @cache
-def random_search(problem: str, budget: int) -> Floats:
-    """The mean best value of uniform random search after each of `budget` evaluations.
+def random_search(problem: str, budget: int, design: Design = "spread") -> Floats:
+    """The mean best value of random search after each of `budget` evaluations: of an initial design that goes on for ever.
 
     Simulated, with a fixed seed. Renaming items does not change it.
     """
     made = get(problem)
     rng = np.random.default_rng(0)
-    searches = [made.evaluate_rows(made.space.sample_rows(budget, seed=rng)) for _ in range(SEARCHES)]
+
+    def search() -> Floats:
+        spread = design == "spread"
+        rows = made.space.spread_rows(range(budget), seed=rng) if spread else made.space.sample_rows(budget, seed=rng)
+        return made.evaluate_rows(rows)
+
+    searches = [search() for _ in range(SEARCHES)]
     mean: Floats = np.minimum.accumulate(searches, axis=1).mean(axis=0)
     mean.setflags(write=False)
     return mean

@@ -97,8 +97,9 @@ class Runs:
 
     @property
     def random(self) -> Floats:
-        """The mean best value of random search after each evaluation."""
-        return random_search(self.case.problem, self.case.budget)
+        """The mean best value, after each evaluation, of random search that draws as the runs' initial designs do."""
+        job = next(record.job for seeds in self.records.values() for record in seeds.values())
+        return random_search(self.case.problem, self.case.budget, job.design)
 
     @property
     def has_score(self) -> bool:

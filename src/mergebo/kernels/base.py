@@ -76,15 +76,23 @@ class DistanceKernel(Kernel):
 
 
 class BitsKernel(Kernel):
-    """RBF on binary choices, `exp(-Hamming / (2 l^2 count))`: goes with a kernel on orders in mixed points."""
+    """RBF on binary choices, `exp(-Hamming / (2 l^2 count))`: goes with a kernel on orders in mixed points.
+
+    With `ones`, times an RBF on the share of ones, which has a lengthscale of its own.
+    """
 
     has_lengthscale = True
 
-    def __init__(self, count: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, count: int, *, ones: bool = False, **kwargs: Any) -> None:
+        super().__init__(ard_num_dims=2 if ones else None, **kwargs)
+        self.ard_num_dims = None  # as many lengthscales as there are distances, not as the input has columns
         self.count = item_count(count)
+        self.ones = ones
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
-        squared = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
-        lengthscale = self.lengthscale.squeeze(-1) if diag else self.lengthscale
-        return torch.exp(squared / (-2 * self.count * lengthscale**2))
+        distances = [self.covar_dist(x1, x2, square_dist=True, diag=diag, **params) / self.count]
+        if self.ones:
+            shares = (x.mean(dim=-1, keepdim=True) for x in (x1, x2))
+            distances.append(self.covar_dist(*shares, square_dist=True, diag=diag, **params))
+        lengthscales = self.lengthscale if diag else self.lengthscale.unsqueeze(-2)
+        return torch.exp((torch.stack(distances, dim=-1) / (-2 * lengthscales**2)).sum(dim=-1))

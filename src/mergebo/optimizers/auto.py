@@ -17,12 +17,13 @@ from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, PermutationSpace, Rows
 from mergebo.stopwatch import phase
-from mergebo.surrogate import GP, Adjacency, ByMap, Positions, Product, Regions, Similarity, Spacings
+from mergebo.surrogate import GP, Adjacency, ByMap, Footrule, Positions, Product, Regions, SameShare, Similarity, Spacings
 from mergebo.surrogate.places import PathCosts, distances, fit_places
-from mergebo.surrogate.similarity import Floats
+from mergebo.surrogate.similarity import Floats, Joint
 
 FAMILIES: dict[str, Callable[[int], Similarity]] = {
     "precedence": lambda n: ByMap(EnumerationMap(n), "rank"),
+    "ranking": lambda n: Joint((ByMap(EnumerationMap(n), "rank"), Footrule(n))),
     "positions": Positions,
     "regions": Regions,
     "neighbours": lambda n: Adjacency(n, cyclic=True),
@@ -48,6 +49,8 @@ CALIBRATION = (1.0, 25.0)
 SMALL = 60
 """Numbers in a point up to which there are maps and families that write neighbours out."""
 SMALL_ONLY = ("spacings",)
+WHOLES = 6
+"""Whole neighbourhoods of a large point that a climb looks at: more climb higher, but take far longer."""
 FITTED = 200
 """Results from which hyperparameters are learned at most; the model knows all of them."""
 
@@ -86,7 +89,7 @@ class Past:
 @lru_cache(maxsize=32)
 def plain_model(past: Past, family: str) -> GP:
     """A model of one family."""
-    similarity = Product.of(past.space, FAMILIES[family])
+    similarity = Product.of(past.space, FAMILIES[family], SameShare)
     hyperparameters = None
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
@@ -97,7 +100,7 @@ def plain_model(past: Past, family: str) -> GP:
 @lru_cache(maxsize=32)
 def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
     """Places of the items for each of `SHARES`, from a random start with the first, then each from the one before."""
-    model, (pairs,) = plain_model(past, family), _pairs(past.space, family)
+    model, pairs = plain_model(past, family), _pairs(past.space, family)
     precision = model.whitener.T @ model.whitener
     scale = model.hyperparameters.outputscale * (1 - np.exp(-0.5 / model.hyperparameters.lengthscales[0] ** 2))
     places = np.random.default_rng(len(past)).normal(size=(1 + pairs.directed, pairs.n, 2)) / np.sqrt(pairs.n)
@@ -118,7 +121,7 @@ def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
 
 def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) -> GP:
     """The family's model with the lengths on a map as its trend; deviations are `stretch` times as large."""
-    model, (pairs,) = plain_model(past, family), _pairs(past.space, family)
+    model, pairs = plain_model(past, family), _pairs(past.space, family)
     places = learned_places(past, family)[SHARES.index(share)]
     factor = (1 - share) * stretch**2
     plain = model.hyperparameters
@@ -127,10 +130,11 @@ def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) ->
     return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend)
 
 
-def _pairs(space: AnySpace, family: str) -> list[Adjacency]:
-    """The similarities by neighbouring pairs that a family with a map has."""
-    factors = Product.of(space, FAMILIES[family]).factors.values()
-    return [factor for factor in factors if isinstance(factor, Adjacency)]
+def _pairs(space: AnySpace, family: str) -> Adjacency:
+    """Which neighbouring pairs a family with a map looks at."""
+    found = FAMILIES[family](space.width)
+    assert isinstance(found, Adjacency)
+    return found
 
 
 @lru_cache(maxsize=128)
@@ -154,7 +158,8 @@ class Auto:
     """Models of several structures, one drawn in proportion to its evidence at every step.
 
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
-    new results better than the plain models do. LogEI is climbed by first improvement over all three moves, from the best
+    new results better than the plain models do. Of binary choices it matters which are taken and how many; with them, values
+    may be seen through a logarithm. LogEI is climbed by first improvement over all three moves, from the best
     rows and from random ones.
     """
 
@@ -192,9 +197,10 @@ class Auto:
             Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES)),
             np.concatenate([history.best(self.incumbents), others]),
             # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
-            probe=8 if small else 3,
-            finalists=3 if small else 2,
-            enough=0.0 if small else 1e-3,
+            probe=8,
+            finalists=3 if small else 1,
+            enough=0.0 if small else 1e-2,
+            wholes=None if small else WHOLES,
             first=rng,
             forbidden=history.is_tried,
         )
@@ -228,8 +234,9 @@ def _shortened(model: GP, rows: Rows) -> Rows:
     rate = 0.5 / model.hyperparameters.lengthscales[0] ** 2
     weights = -model.hyperparameters.outputscale * rate * np.exp(-rate) / pairs.n * model.alpha
     costs = np.zeros((pairs.n, pairs.n))
-    following = np.roll(model.rows, -1, axis=1)
-    np.add.at(costs, (model.rows, following), weights[:, None] * np.ones(pairs.n))
+    steps = pairs.n if pairs.cyclic else pairs.n - 1
+    following = np.roll(model.rows, -1, axis=1)[:, :steps]
+    np.add.at(costs, (model.rows[:, :steps], following), np.repeat(weights[:, None], steps, axis=1))
     if not pairs.directed:
         costs += costs.T
     if isinstance(model.trend, PathCosts):

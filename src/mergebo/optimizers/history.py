@@ -45,10 +45,10 @@ class History:
         """The `count` best rows, best first."""
         return self.rows[np.argsort(self.values, kind="stable")[:count]]
 
-    def fresh_row(self, rng: np.random.Generator) -> Rows:
-        """A uniform random row that was not tried."""
+    def fresh_row(self, rng: np.random.Generator, place: int | None = None) -> Rows:
+        """A random row that was not tried: a uniform one, or one for this place of a spread design."""
         for _ in range(100):
-            row = self.space.sample_rows(seed=rng)
+            row = self.space.sample_rows(seed=rng) if place is None else self.space.spread_rows(place, seed=rng)
             if row.tobytes() not in self.tried:
                 return row
         if self.space.size > ENUMERABLE:  # cannot happen by chance

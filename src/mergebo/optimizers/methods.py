@@ -38,6 +38,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "paper-low": {
         "budget": 200,
         "initial": 20,
+        "design": "uniform",
         "acquisition": "ei",
         "moves": ("swap",),
         "incumbents": 1,
@@ -46,9 +47,20 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "ascent": "steepest",
         "noise": 1e-4,
     },
-    "paper-high": {"budget": 55, "initial": 5, "incumbents": 1, "randoms": 10, "search": "relaxation"},
+    "paper-high": {
+        "budget": 55,
+        "initial": 5,
+        "design": "uniform",
+        "incumbents": 1,
+        "randoms": 10,
+        "search": "relaxation",
+    },
 }
 """The paper's settings, as its published code has them, for `minimize`; expected improvement for all methods alike."""
+
+
+SHARED = ("budget", "initial", "design")
+"""Settings of a protocol that are no method's own."""
 
 
 def protocol(name: str, method: str) -> dict[str, Any]:
@@ -59,7 +71,7 @@ def protocol(name: str, method: str) -> dict[str, Any]:
         raise unknown_choice("method", method, METHODS)
     settings = dict(PROTOCOLS[name])
     if METHODS[method][0] is not ModelBased:
-        return {key: settings[key] for key in ("budget", "initial")}
+        return {key: settings[key] for key in SHARED}
     if method != "mergebo":  # the only one whose nearest permutation can be found exactly at any n
         settings.pop("search", None)
     return settings

@@ -17,6 +17,7 @@ from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
+Design: TypeAlias = Literal["spread", "uniform"]
 
 FORMAT = 1
 """Version of what `state` returns."""
@@ -35,8 +36,9 @@ class Trial:
 class Optimizer:
     """`ask` for a trial, evaluate its point, `tell` its value (or that it failed); `best` is the best trial so far.
 
-    Values are minimised unless `direction="maximize"`. The first `initial` trials are uniform random points, the same
-    for every method with the same seed. No point is asked for twice.
+    Values are minimised unless `direction="maximize"`. The first `initial` trials are random points, the same for every
+    method with the same seed: orders are uniform; of binary choices none are taken first, then all, then any share of
+    them, or about half of them throughout with `design="uniform"`. No point is asked for twice.
     """
 
     def __init__(
@@ -47,16 +49,20 @@ class Optimizer:
         seed: int = 0,
         initial: int = 20,
         direction: Direction = "minimize",
+        design: Design = "spread",
         **settings: Any,
     ) -> None:
         if not isinstance(space, AnySpace):
             raise ArgumentError(f"space must be one such as PermutationSpace(15), got {space!r}")
         if direction not in get_args(Direction):
             raise unknown_choice("direction", direction, get_args(Direction))
+        if design not in get_args(Design):
+            raise unknown_choice("design", design, get_args(Design))
         if initial < 1:
             raise ArgumentError(f"at least one random point starts a run, got initial={initial}")
         self.space = space
         self.direction = direction
+        self.design = design
         self.seed = seed
         self.initial = initial
         self.method_name = method
@@ -94,7 +100,7 @@ class Optimizer:
     def _ask(self) -> Trial:
         history = self._history()
         if len(self._trials) < self.initial:
-            row = history.fresh_row(self._design)
+            row = history.fresh_row(self._design, len(self._trials) if self.design == "spread" else None)
         else:
             row = self._method.propose(history, self._rng)
         trial = Trial(len(self._trials), self.space.decode(row))
@@ -163,6 +169,7 @@ class Optimizer:
             "seed": self.seed,
             "initial": self.initial,
             "direction": self.direction,
+            "design": self.design,
             "generators": [self._design.bit_generator.state, self._rng.bit_generator.state],
             "finished": list(self._finished),
             "trials": [
@@ -185,6 +192,7 @@ class Optimizer:
                 seed=state["seed"],
                 initial=state["initial"],
                 direction=state["direction"],
+                design=state.get("design", "uniform"),  # the only one there was before states said so
                 **settings,
             )
             made._design.bit_generator.state, made._rng.bit_generator.state = state["generators"]

@@ -216,6 +216,33 @@ class Regions(Displacement):
 
 
 @dataclass(frozen=True)
+class Joint(Similarity):
+    """Orders are alike if they are so in several ways, each with its own lengthscale: a product of kernels."""
+
+    parts: tuple[Similarity, ...]
+
+    @property
+    def lengthscales(self) -> int:
+        return sum(part.lengthscales for part in self.parts)
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return np.concatenate([part.distance(a, b).reshape(-1, len(a), len(b)) for part in self.parts])
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        ends = np.cumsum([part.lengthscales for part in self.parts])[:-1]
+        scans = [
+            part.scan(centre, rows, move, own) for part, own in zip(self.parts, np.split(weights, ends), strict=True)
+        ]
+        for blocks in zip(*scans, strict=True):
+            yield sum(blocks[1:], start=blocks[0])
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from gpytorch.kernels import ProductKernel
+
+        return ProductKernel(*(part.kernel(columns) for part in self.parts))
+
+
+@dataclass(frozen=True)
 class Spacings(Similarity):
     """Orders are alike if pairs of items are as far apart: `sum over pairs of (gap - other gap)^2`, gaps in slots."""
 
@@ -320,6 +347,34 @@ class SameChoices(Similarity):
 
 
 @dataclass(frozen=True)
+class SameShare(Similarity):
+    """As `SameChoices`, times an RBF on the share of ones: how many are chosen may matter more than which."""
+
+    choices: int
+
+    @property
+    def lengthscales(self) -> int:
+        return 2
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        more = a.mean(axis=1)[:, None] - b.mean(axis=1)[None]
+        return np.stack([SameChoices(self.choices).distance(a, b), more**2])
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        by_choice, by_share = weights / (self.choices, self.choices**2)
+        step = 1 - 2 * centre[:, None]  # of the number of ones
+        more = centre.sum() - rows.sum(axis=1)
+        change = by_choice * np.where((rows != centre).T, -1, 1) + by_share * (2 * step * more + 1)
+        base = np.tensordot(weights, self.distance(centre[None], rows), axes=1)
+        return _blocks(change, 1.0, base)
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from mergebo.kernels.base import BitsKernel
+
+        return BitsKernel(self.choices, ones=True, active_dims=columns)
+
+
+@dataclass(frozen=True)
 class Product:
     """A similarity for each variable of a space; the kernel is their product."""
 
@@ -327,15 +382,17 @@ class Product:
     factors: Mapping[str, Similarity]
 
     @classmethod
-    def of(cls, space: AnySpace, orders: Callable[[int], Similarity]) -> Product:
-        """A similarity of orders of n items for every order, and an RBF for binary choices."""
+    def of(
+        cls, space: AnySpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = SameChoices
+    ) -> Product:
+        """A similarity of orders of n items for every order, and an RBF for binary choices unless another one is named."""
         factors: dict[str, Similarity] = {}
         for name, variable in space.variables.items():
             match variable:
                 case Permutation(n):
                     factors[name] = orders(n)
                 case Binary(count):
-                    factors[name] = SameChoices(count)
+                    factors[name] = choices(count)
                 case _:
                     raise UnsupportedError(
                         f"this method has no kernel for {name}={variable}; orders and binary choices have one"
