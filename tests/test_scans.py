@@ -22,7 +22,9 @@ from mergebo.surrogate import (
     Adjacency,
     ByMap,
     Footrule,
+    Joint,
     Positions,
+    Ranks,
     Regions,
     SameChoices,
     SameShare,
@@ -59,6 +61,8 @@ SIMILARITIES = {
     "adjacency cyclic": lambda n: Adjacency(n, cyclic=True),
     "adjacency directed cyclic": lambda n: Adjacency(n, directed=True, cyclic=True),
     "footrule": Footrule,
+    "ranks": Ranks,
+    "kendall and ranks": lambda n: Joint((ByMap(EnumerationMap(n), "rank"), Ranks(n))),
     "slots": SameSlots,
 }
 
@@ -107,7 +111,7 @@ def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: s
     np.testing.assert_allclose(scanned, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["kendall", "kendall order", "merge", "merge rank", "footrule", "adjacency directed"])
+@pytest.mark.parametrize("name", ["kendall", "kendall order", "merge", "merge rank", "footrule", "ranks", "adjacency directed"])
 @pytest.mark.parametrize("move", MOVES)
 def test_long_segments(name: str, move: str) -> None:
     """Also where the change of a distance does not fit 16 bits."""

@@ -48,6 +48,30 @@ def slot_steps(targets: NDArray[np.int32], weights: NDArray[np.float64], reach: 
 
 
 @jit
+def square_steps(targets: NDArray[np.int32], steps: Steps, out: NDArray[Any]) -> None:
+    """Changes of the sum over items of the squared displacement, with `targets` as above.
+
+    The squares of the slots themselves always sum up to the same, so only their products with the targets change.
+    """
+    n, others = targets.shape
+    here = np.arange(n)
+    total = np.zeros(others, np.int64)
+    for step in range(len(steps)):
+        i, j, place, fresh = steps[step]
+        if fresh:
+            here[:] = np.arange(n)
+            total[:] = 0
+        of_i, of_j, twice = targets[here[i]], targets[here[j]], 2 * (j - i)
+        for k in range(others):
+            total[k] += twice * (of_j[k] - of_i[k])
+        here[i], here[j] = here[j], here[i]
+        if place >= 0:
+            row = out[place]
+            for k in range(others):
+                row[k] = total[k]
+
+
+@jit
 def _changed_pairs(n: int, i: int, j: int, cyclic: bool) -> tuple[int, int, int, int]:
     """Where the pairs (left, left + 1) are that an exchange of slots i < j changes, each once.
 

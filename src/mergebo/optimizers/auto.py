@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -17,13 +17,12 @@ from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, PermutationSpace, Rows
 from mergebo.stopwatch import phase
-from mergebo.surrogate import GP, Adjacency, ByMap, Footrule, Positions, Product, Regions, SameShare, Similarity, Spacings
-from mergebo.surrogate.places import PathCosts, distances, fit_places
-from mergebo.surrogate.similarity import Floats, Joint
+from mergebo.surrogate import GP, Adjacency, ByMap, Joint, Positions, Product, Ranks, Regions, SameShare, Similarity, Spacings
+from mergebo.surrogate.places import PathCosts, fit_places
+from mergebo.surrogate.similarity import Floats
 
 FAMILIES: dict[str, Callable[[int], Similarity]] = {
-    "precedence": lambda n: ByMap(EnumerationMap(n), "rank"),
-    "ranking": lambda n: Joint((ByMap(EnumerationMap(n), "rank"), Footrule(n))),
+    "precedence": lambda n: Joint((ByMap(EnumerationMap(n), "rank"), Ranks(n))),
     "positions": Positions,
     "regions": Regions,
     "neighbours": lambda n: Adjacency(n, cyclic=True),
@@ -35,8 +34,8 @@ FAMILIES: dict[str, Callable[[int], Similarity]] = {
 MAPPED = ("neighbours", "succession")
 """Families that can have a map of the items."""
 
-CLOSE = 6.0
-"""A family this close to the drawn one, in log evidence, is worth a map."""
+WORTH_A_MAP = np.exp(-6.0)
+"""Share of the evidence that a family must have for a map to be looked for."""
 WATCHED = 8
 """Recent results by which maps are judged."""
 EARLIEST = 26
@@ -86,7 +85,7 @@ class Past:
         return self.of(self.space, self.rows[:count], self.values[:count])
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def plain_model(past: Past, family: str) -> GP:
     """A model of one family."""
     similarity = Product.of(past.space, FAMILIES[family], SameShare)
@@ -97,7 +96,17 @@ def plain_model(past: Past, family: str) -> GP:
     return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters)
 
 
-@lru_cache(maxsize=32)
+def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
+    """The model of each family and its share of the evidence; families that are too slow for large points are left out."""
+    large = past.space.width > SMALL
+    models = {name: plain_model(past, name) for name in families if not (large and name in SMALL_ONLY)}
+    losses = np.array([model.loss for model in models.values()])
+    weights = np.exp(losses.min() - losses)
+    weights /= weights.sum()
+    return {name: (model, float(weight)) for (name, model), weight in zip(models.items(), weights, strict=True)}
+
+
+@lru_cache(maxsize=4)
 def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
     """Places of the items for each of `SHARES`, from a random start with the first, then each from the one before."""
     model, pairs = plain_model(past, family), _pairs(past.space, family)
@@ -126,7 +135,7 @@ def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) ->
     factor = (1 - share) * stretch**2
     plain = model.hyperparameters
     scaled = replace(plain, outputscale=factor * plain.outputscale, noise=factor * plain.noise)
-    trend = PathCosts(distances(places), pairs.cyclic)
+    trend = PathCosts(places, pairs.cyclic)
     return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend)
 
 
@@ -178,15 +187,12 @@ class Auto:
             return history.fresh_row(rng)
         past = Past.of(history.space, history.rows, history.values)
         small = past.space.width <= SMALL
-        families = tuple(name for name in self.families if small or name not in SMALL_ONLY)
         with phase("fit"):
-            models = [plain_model(past, name) for name in families]
-            losses = np.array([model.loss for model in models])
-            weights = np.exp(losses.min() - losses)
-            drawn = rng.choice(len(models), p=weights / weights.sum())
-            close = [name for name, loss in zip(families, losses, strict=True) if loss < losses[drawn] + CLOSE]
-            mapped = _best_map(past, families, close) if self.maps else None
-        model = models[drawn] if mapped is None else mapped
+            found = structures(past, self.families)
+            models, weights = zip(*found.values(), strict=True)
+            model = models[rng.choice(len(models), p=weights)]
+            mapped = best_map(past, found) if self.maps else None
+            model = mapped or model
         others = past.space.sample_rows(self.randoms, seed=rng)
         if mapped is not None:
             others = _shortened(mapped, np.concatenate([history.best(1), others]))
@@ -207,23 +213,23 @@ class Auto:
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
 
 
-def _best_map(past: Past, families: tuple[str, ...], close: list[str]) -> GP | None:
+def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
     """The model with a map that has lately predicted better than the plain ones did, if there is one.
 
     Never chosen by evidence: a map always fits what it was fitted to. Its variances are stretched to fit its recent errors.
     """
     space = past.space
-    wanted = [name for name in MAPPED if name in close]
+    wanted = [name for name in MAPPED if name in found and found[name][1] > WORTH_A_MAP]
     if not wanted or not isinstance(space, PermutationSpace) or space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
         return None
     recent = [past.first(k + 1) for k in range(len(past) - WATCHED, len(past))]
-    plain = np.mean([surprise(each, families)[0] for each in recent])
-    found = [
-        (*np.mean([surprise(each, families, name, share) for each in recent], axis=0), name, share)
+    plain = np.mean([surprise(each, tuple(found))[0] for each in recent])
+    judged = [
+        (*np.mean([surprise(each, tuple(found), name, share) for each in recent], axis=0), name, share)
         for name in wanted
         for share in SHARES
     ]
-    error, ratio, name, share = min(found)
+    error, ratio, name, share = min(judged)
     return mapped_model(past, name, share, np.sqrt(np.clip(ratio, *CALIBRATION))) if error < plain else None
 
 

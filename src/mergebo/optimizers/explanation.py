@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo.errors import UnsupportedError
-from mergebo.optimizers.auto import CLOSE, FAMILIES, SMALL, SMALL_ONLY, Past, _best_map, plain_models
+from mergebo.optimizers.auto import Past, best_map, structures
 from mergebo.optimizers.history import History, every_row
 from mergebo.permutations import Ints, invert
 from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 from mergebo.surrogate import GP
+from mergebo.surrogate.places import PathCosts
 from mergebo.surrogate.similarity import Floats, Singles
 
 if TYPE_CHECKING:
@@ -212,34 +213,29 @@ def explain(history: History, direction: str) -> Explanation:
     if count < 2 or np.ptp(history.values) == 0:
         return Explanation(count, direction, {}, 0.0, (), None, items)
     past = Past.of(space, history.rows, history.values)
-    small = space.width <= SMALL
-    families = tuple(name for name in FAMILIES if small or name not in SMALL_ONLY)
-    models = plain_models(past, families)
-    losses = np.array([model.loss for model in models])
-    weights = np.exp(losses.min() - losses)
-    weights /= weights.sum()
-    by_share = sorted(zip(families, weights.tolist(), strict=True), key=lambda pair: -pair[1])
-    structures = dict(by_share) if items else {"choices": 1.0}  # without orders all families are the same
-    considered = [(model, weight) for model, weight in zip(models, weights, strict=True) if weight >= NEGLIGIBLE]
-    groups, unexplained = _groups(space, items, structures)
+    found = structures(past)
+    shares = {name: share for name, (_, share) in sorted(found.items(), key=lambda pair: -pair[1][1])}
+    if not items:  # without orders all families are the same
+        shares = {"choices": 1.0}
+    considered = [(model, share) for model, share in found.values() if share >= NEGLIGIBLE]
+    groups, unexplained = _groups(space, items, shares)
     effects = _effects(space, considered, groups, -1.0 if direction == "maximize" else 1.0)
     return Explanation(
         count,
         direction,
-        structures,
+        shares,
         _explained(considered),
         tuple(sorted(effects, key=lambda effect: -effect.surely)),
-        _places(past, families, losses),
+        _places(past, found),
         items,
         unexplained,
     )
 
 
-def _places(past: Past, families: tuple[str, ...], losses: Floats) -> Floats | None:
-    """The map of the items, if one is in use."""
-    close = [name for name, loss in zip(families, losses, strict=True) if loss < losses.min() + CLOSE]
-    mapped = _best_map(past, families, close)
-    return None if mapped is None else mapped.map
+def _places(past: Past, found: Mapping[str, tuple[GP, float]]) -> Floats | None:
+    """The map of the items, if one is in use; where leaving and arriving are apart, what is between the two."""
+    mapped = best_map(past, found)
+    return mapped.trend.places.mean(axis=0) if mapped is not None and isinstance(mapped.trend, PathCosts) else None
 
 
 def _explained(models: list[tuple[GP, float]]) -> float:

@@ -9,6 +9,7 @@ So maps are fitted with less and less of it, each from the one before.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
@@ -33,10 +34,15 @@ def distances(places: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class PathCosts:
-    """The sum of what neighbouring pairs cost, as the trend of a model of orders."""
+    """The length of the path through the items' places, as the trend of a model of orders."""
 
-    costs: Floats
+    places: Floats
     cyclic: bool
+
+    @cached_property
+    def costs(self) -> Floats:
+        """What each pair of neighbours costs."""
+        return distances(self.places)
 
     def value(self, rows: Rows) -> Floats:
         out = np.empty(len(rows))

@@ -178,6 +178,34 @@ class Footrule(Displacement):
 
 
 @dataclass(frozen=True)
+class Ranks(Similarity):
+    """Orders are alike if their ranks correlate: squared displacements, as in Spearman's rho.
+
+    With a long lengthscale that is a linear kernel: each item has its own gain from every slot further on.
+    """
+
+    n: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        x, y = (invert(each).astype(np.float64) for each in (a, b))
+        squares = float((np.arange(self.n) ** 2).sum())
+        return np.asarray(2 * (squares - x @ y.T) / self._largest)
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        steps, _ = walk(self.n, move)
+
+        def scan(part: Rows, out: NDArray[Any]) -> None:
+            walks.square_steps(_columns(invert(part))[centre], steps, out)
+
+        change = _scanned(rows, len(move_slots(self.n, move)), np.int64, WALKED, scan)
+        return _blocks(change, weights[0] / self._largest, weights[0] * self.distance(centre[None], rows))
+
+    @property
+    def _largest(self) -> float:
+        return max(1.0, self.n * (self.n**2 - 1) / 3)  # between an order and its reverse
+
+
+@dataclass(frozen=True)
 class Positions(Displacement):
     """Orders are alike if most slots hold the same item: all displacements count the same."""
 
