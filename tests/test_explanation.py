@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 import mergebo as mb
 from mergebo.errors import UnsupportedError
 from mergebo.optimizers import METHODS
-from mergebo.optimizers.auto import FAMILIES, plain_models
+from mergebo.optimizers.auto import FAMILIES, likeliest, plain_model
 from mergebo.optimizers.explanation import STRUCTURES, Effect, Explanation, explain
 from mergebo.optimizers.history import History, every_row
 from mergebo.surrogate import GP, Positions, Product
@@ -116,7 +116,7 @@ def test_deviations_are_honest_where_the_model_is_right() -> None:
     space = mb.PermutationSpace(5)
     every = every_row(space)
     ranks = mb.permutations.invert(every)
-    prior = np.exp(-2.0 * Product.of(space, FAMILIES["precedence"]).distances(every, every)[0])
+    prior = np.exp(-2.0 * Product.of(space, lambda n: FAMILIES["precedence"](n)[0]).distances(every, every)[0])
     rng = np.random.default_rng(0)
     draws = np.linalg.cholesky(prior + 1e-9 * np.eye(len(every))) @ rng.normal(size=(len(every), 8))
     ratios = []
@@ -292,7 +292,8 @@ def test_without_matplotlib_only_the_picture_is_missing(monkeypatch: pytest.Monk
 
 def test_the_same_results_give_the_same_explanation() -> None:
     first = explained("qap:nug-like(n=8,seed=1)", 30)
-    plain_models.cache_clear()
+    plain_model.cache_clear()
+    likeliest.cache_clear()
     again = explained("qap:nug-like(n=8,seed=1)", 30)
     assert first.effects == again.effects
     assert first.structures == again.structures

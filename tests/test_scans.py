@@ -56,6 +56,7 @@ SIMILARITIES = {
     "positions": Positions,
     "regions": Regions,
     "spacings": Spacings,
+    "spacings on a grid": lambda n: Spacings(n, 3),
     "adjacency": Adjacency,
     "adjacency directed": lambda n: Adjacency(n, directed=True),
     "adjacency cyclic": lambda n: Adjacency(n, cyclic=True),
@@ -111,7 +112,9 @@ def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: s
     np.testing.assert_allclose(scanned, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["kendall", "kendall order", "merge", "merge rank", "footrule", "ranks", "adjacency directed"])
+@pytest.mark.parametrize(
+    "name", ["kendall", "kendall order", "merge", "merge rank", "footrule", "ranks", "adjacency directed"]
+)
 @pytest.mark.parametrize("move", MOVES)
 def test_long_segments(name: str, move: str) -> None:
     """Also where the change of a distance does not fit 16 bits."""

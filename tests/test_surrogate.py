@@ -8,8 +8,6 @@ import torch
 from botorch.fit import fit_gpytorch_mll
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import check_grad
 
 import mergebo as mb
@@ -19,7 +17,6 @@ from mergebo.optimizers.models import ModelBased
 from mergebo.spaces import AnySpace
 from mergebo.surrogate import GP, Adjacency, Hyperparameters, Positions, Product, Regions, SameShare, Spacings, fit
 from mergebo.surrogate.gp import negative_log_posterior, standardised
-from mergebo.surrogate.warp import STRENGTH, logarithmic
 
 ORDERS = {
     **{name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased},
@@ -125,44 +122,6 @@ def test_several_lengthscales_of_choices_against_botorch() -> None:
     with torch.no_grad():
         value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
     assert -model.loss == pytest.approx(value, rel=1e-6)
-
-
-@given(
-    values=st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12, unique=True).map(np.array),
-    shift=st.floats(-1e3, 1e3),
-    scale=st.floats(1e-3, 1e3),
-)
-def test_a_warp_keeps_the_order_and_bends_upwards(values: np.ndarray, shift: float, scale: float) -> None:
-    """Whatever the values' units are."""
-    values = np.round(values, 3)
-    warped, _ = logarithmic(values)
-    order = np.argsort(values, kind="stable")
-    assert (np.diff(warped[order]) >= 0).all()
-    np.testing.assert_allclose(logarithmic(shift + scale * values)[0], warped, atol=1e-3)
-    gaps, steps = np.diff(values[order]), np.diff(warped[order])
-    wide = gaps > 1
-    assert (np.diff((steps / np.where(wide, gaps, 1))[wide]) <= 1e-9).all()
-
-
-@given(seed=st.integers(0, 99), count=st.integers(3, 15))
-def test_the_jacobian_of_a_warp_is_that_of_finite_differences(seed: int, count: int) -> None:
-    """Where the least value and the median gap, which fix the map, stay what they are."""
-    values = 50 + 9 * np.random.default_rng(seed).normal(size=count)
-    _, log_jacobian = logarithmic(values)
-    gaps = values - values.min()
-
-    def through(value: float) -> float:
-        return float(np.log(1 + STRENGTH * (value - values.min()) / np.median(gaps)))
-
-    slopes = [(through(value + 1e-5) - through(value - 1e-5)) / 2e-5 for value in values]
-    assert log_jacobian == pytest.approx(np.log(slopes).sum(), abs=1e-5)
-
-
-@pytest.mark.parametrize("values", [[1.0], [3.0, 3, 3], [1.0, 1, 1, 5], [1e12, 1e12, 1e12 + 1e-5]])
-def test_values_without_gaps_are_left_as_they_are(values: list[float]) -> None:
-    warped, log_jacobian = logarithmic(np.array(values))
-    assert warped.tolist() == values
-    assert log_jacobian == 0
 
 
 def test_gradient() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.values import Floats
 from mergebo.moves import MOVES, move_slots, neighbourhoods, random_neighbours
+from mergebo.permutations import Ints
 from mergebo.spaces import AnySpace, Permutation, Rows
 from mergebo.surrogate import GP
 
@@ -100,22 +101,27 @@ class Acquisition:
                     found.append(changed)
                 continue
 
-            def moved(kind: str, k: int, where: slice = where) -> Rows:
-                changed = row.copy()
-                slots = move_slots(where.stop - where.start, kind)[k].tolist()
-                changed[where] = MOVES[kind](row[where], *slots)
-                return changed
+            def change(kind: str, k: int, start: int = where.start, n: int = variable.n) -> tuple[Ints, Callable[[], Rows]]:
+                """Which entries the k-th move of a kind changes, and what to: only moves that are made are worked out."""
+                a, b = move_slots(n, kind)[k]
+                slots = np.array([a, b]) if kind == "swap" else np.arange(min(a, b), max(a, b) + 1)
+                order = row[start : start + n]
+                return start + slots, lambda: MOVES[kind](order, int(a), int(b))[slots]
 
             scans = {kind: self.scan(row, name, kind) for kind in self.moves}
             for kind, scanned in scans.items():
-                found += [moved(kind, int(k)) for k in _contenders(scanned, count)]
+                for k in _contenders(scanned, count):
+                    slots, entries = change(kind, k)
+                    changed = row.copy()
+                    changed[slots] = entries()
+                    found.append(changed)
             if variable.n >= COMPOUND:
-                every = np.concatenate(list(scans.values()))
-                starts = np.cumsum([0, *(len(scanned) for scanned in scans.values())])
-                best = _best_first(np.round(every, 4), 8 * variable.n)
-                of = np.searchsorted(starts, best, side="right") - 1
-                each = (moved(self.moves[m], int(k - starts[m])) for m, k in zip(of, best, strict=True))
-                compounds += _compounds(row, ((np.flatnonzero(one != row), one[one != row]) for one in each))
+                starts = np.cumsum([0, *map(len, scans.values())])
+                best = _best_first(np.round(np.concatenate(list(scans.values())), 4), 8 * variable.n)
+                kinds = np.searchsorted(starts, best, side="right") - 1
+                compounds += _compounds(
+                    row, (change(self.moves[m], k - starts[m]) for m, k in zip(kinds, best, strict=True))
+                )
         if not found:
             return np.empty((0, len(row)), row.dtype)
         return np.array([*found, *compounds])
@@ -148,7 +154,7 @@ def _best_first(values: Floats, count: int) -> NDArray[np.int64]:
     return among[np.argsort(-values[among], kind="stable")][:count]
 
 
-def _compounds(row: Rows, changes: Iterable[tuple[NDArray[np.int64], Rows]]) -> list[Rows]:
+def _compounds(row: Rows, changes: Iterable[tuple[Ints, Callable[[], Rows]]]) -> list[Rows]:
     """Several changes (where, and what to) of a row made at once, those that do not meet: two, four, eight ... of them."""
     made, out = row.copy(), []
     taken = np.zeros(len(row), bool)
@@ -157,7 +163,7 @@ def _compounds(row: Rows, changes: Iterable[tuple[NDArray[np.int64], Rows]]) -> 
         if taken[where].any():
             continue
         taken[where] = True
-        made[where] = what
+        made[where] = what()
         count += 1
         if count > 1 and count & (count - 1) == 0:
             out.append(made.copy())
@@ -203,8 +209,9 @@ def ascend(
             if len(better):
                 together = []
                 if len(here) >= COMPOUND:
+                    changed = [np.flatnonzero(each != here) for each in some[better]]
                     together = _compounds(
-                        here, ((np.flatnonzero(each != here), each[each != here]) for each in some[better])
+                        here, ((where, each[where].copy) for where, each in zip(changed, some[better], strict=True))
                     )
                 kept, kept_values = some[better[:5]], values[better[:5]]
                 if not together:

@@ -67,7 +67,7 @@ def shorten(order: Ints, costs: Floats, directed: bool, cyclic: bool) -> None:
                     if gain > 1e-9:
                         order[a : b + 1] = order[a : b + 1][::-1].copy()
                         better = True
-                if abs(a - b) > 1 and abs(a - b) < n - 1:
+                if a != b and not (cyclic and abs(a - b) == n - 1):  # that would turn a round
                     item, gain = order[a], 0.0
                     before = order[a - 1] if a > 0 else (order[n - 1] if cyclic else -1)
                     behind = order[a + 1] if a < n - 1 else (order[0] if cyclic else -1)

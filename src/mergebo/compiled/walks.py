@@ -72,7 +72,37 @@ def square_steps(targets: NDArray[np.int32], steps: Steps, out: NDArray[Any]) ->
 
 
 @jit
-def _changed_pairs(n: int, i: int, j: int, cyclic: bool) -> tuple[int, int, int, int]:
+def gap_steps(order: Ints, gaps: Singles, others: Singles, steps: Steps, out: Singles) -> None:
+    """Changes of the sum over pairs of items of their gap times their gap in another order.
+
+    `gaps[slot, slot]` are the gaps between slots, `others[item, item, k]` those between items in the k-th other order.
+    """
+    n = len(order)
+    here, slot = order.copy(), np.empty(n, np.int64)
+    total = np.zeros(others.shape[2], np.float64)  # in double precision: a walk may be long
+    for step in range(len(steps)):
+        i, j, place, fresh = steps[step]
+        if fresh:
+            here[:] = order
+            total[:] = 0
+            for k in range(n):
+                slot[order[k]] = k
+        a, b = here[i], here[j]
+        for item in range(n):
+            if item != a and item != b:
+                change = gaps[i, slot[item]] - gaps[j, slot[item]]
+                of_a, of_b = others[a, item], others[b, item]
+                for k in range(len(total)):
+                    total[k] += change * (of_b[k] - of_a[k])
+        here[i], here[j], slot[a], slot[b] = b, a, j, i
+        if place >= 0:
+            row = out[place]
+            for k in range(len(total)):
+                row[k] = total[k]
+
+
+@jit
+def _changed_pairs(n: int, i: np.int64, j: np.int64, cyclic: bool) -> Any:
     """Where the pairs (left, left + 1) are that an exchange of slots i < j changes, each once.
 
     -1 for one that is not there, or the same as another one.

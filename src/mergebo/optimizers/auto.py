@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,21 +15,33 @@ from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap
-from mergebo.spaces import AnySpace, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Rows
 from mergebo.stopwatch import phase
-from mergebo.surrogate import GP, Adjacency, ByMap, Joint, Positions, Product, Ranks, Regions, SameShare, Similarity, Spacings
+from mergebo.surrogate import (
+    GP,
+    Adjacency,
+    ByMap,
+    Joint,
+    Positions,
+    Product,
+    Ranks,
+    Regions,
+    SameShare,
+    Similarity,
+    Spacings,
+)
 from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
-FAMILIES: dict[str, Callable[[int], Similarity]] = {
-    "precedence": lambda n: Joint((ByMap(EnumerationMap(n), "rank"), Ranks(n))),
-    "positions": Positions,
-    "regions": Regions,
-    "neighbours": lambda n: Adjacency(n, cyclic=True),
-    "succession": lambda n: Adjacency(n, directed=True),
-    "spacings": Spacings,
+FAMILIES: dict[str, Callable[[int], Sequence[Similarity]]] = {
+    "precedence": lambda n: [Joint((ByMap(EnumerationMap(n), "rank"), Ranks(n)))],
+    "positions": lambda n: [Positions(n)],
+    "regions": lambda n: [Regions(n)],
+    "neighbours": lambda n: [Adjacency(n, cyclic=True)],
+    "succession": lambda n: [Adjacency(n, directed=True)],
+    "spacings": lambda n: [Spacings(n, columns) for columns in range(1, max(2, n // 2 + 1))],
 }
-"""What may matter about an order: see the docstrings of the similarities."""
+"""What may matter about an order: see the docstrings of the similarities. Of several the likeliest one is taken."""
 
 MAPPED = ("neighbours", "succession")
 """Families that can have a map of the items."""
@@ -43,13 +55,16 @@ EARLIEST = 26
 SHARES = (0.7, 0.9, 0.98)
 """Shares of the variance that lengths on a map may explain: the more results there are, the more maps are worth."""
 MAP_STEPS = 50
+"""Of L-BFGS, for each of the shares."""
 CALIBRATION = (1.0, 25.0)
 """By how much a map's variances may be stretched to fit its recent errors."""
 SMALL = 60
-"""Numbers in a point up to which there are maps and families that write neighbours out."""
+"""Numbers in a point up to which neighbourhoods are looked at whole, and all families are quick enough."""
 SMALL_ONLY = ("spacings",)
 WHOLES = 6
 """Whole neighbourhoods of a large point that a climb looks at: more climb higher, but take far longer."""
+SELDOM = 8
+"""Results between two looks at which of a family's similarities is the likeliest."""
 FITTED = 200
 """Results from which hyperparameters are learned at most; the model knows all of them."""
 
@@ -88,7 +103,22 @@ class Past:
 @lru_cache(maxsize=16)
 def plain_model(past: Past, family: str) -> GP:
     """A model of one family."""
-    similarity = Product.of(past.space, FAMILIES[family], SameShare)
+    return _model(past, family, likeliest(past.first(len(past) - len(past) % SELDOM), family))
+
+
+@lru_cache(maxsize=16)
+def likeliest(past: Past, family: str) -> int:
+    """Which of a family's similarities fits the results best."""
+    orders = [variable for variable in past.space.variables.values() if isinstance(variable, Permutation)]
+    count = max((len(FAMILIES[family](order.n)) for order in orders), default=1)
+    if count == 1 or len(past) < 2:
+        return 0
+    return int(np.argmin([_model(past, family, which).loss for which in range(count)]))
+
+
+def _model(past: Past, family: str, which: int) -> GP:
+    """With one of the family's similarities, or the last one of an order that has fewer."""
+    similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
     hyperparameters = None
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
@@ -141,7 +171,7 @@ def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) ->
 
 def _pairs(space: AnySpace, family: str) -> Adjacency:
     """Which neighbouring pairs a family with a map looks at."""
-    found = FAMILIES[family](space.width)
+    (found,) = FAMILIES[family](space.width)
     assert isinstance(found, Adjacency)
     return found
 
@@ -167,9 +197,8 @@ class Auto:
     """Models of several structures, one drawn in proportion to its evidence at every step.
 
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
-    new results better than the plain models do. Of binary choices it matters which are taken and how many; with them, values
-    may be seen through a logarithm. LogEI is climbed by first improvement over all three moves, from the best
-    rows and from random ones.
+    new results better than the plain models do. Of binary choices it matters which are taken and how many. LogEI is climbed
+    by first improvement over all three moves, from the best rows and from random ones.
     """
 
     families: tuple[str, ...] = tuple(FAMILIES)

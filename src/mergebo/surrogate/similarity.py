@@ -143,10 +143,8 @@ class Displacement(Similarity):
         """What sums of displacements are divided by."""
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        x, y = invert(a), invert(b)
         out = np.empty((len(a), len(b)))
-        for part in _parts(len(a), self.n * len(b)):
-            out[part] = np.minimum(np.abs(x[part, None] - y[None]), self.reach).sum(axis=-1)
+        scans.displacements(invert(a), invert(b), self.reach, out)
         return out / self.largest
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
@@ -258,9 +256,7 @@ class Joint(Similarity):
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         ends = np.cumsum([part.lengthscales for part in self.parts])[:-1]
-        scans = [
-            part.scan(centre, rows, move, own) for part, own in zip(self.parts, np.split(weights, ends), strict=True)
-        ]
+        scans = [part.scan(centre, rows, move, own) for part, own in zip(self.parts, np.split(weights, ends), strict=True)]
         for blocks in zip(*scans, strict=True):
             yield sum(blocks[1:], start=blocks[0])
 
@@ -272,17 +268,41 @@ class Joint(Similarity):
 
 @dataclass(frozen=True)
 class Spacings(Similarity):
-    """Orders are alike if pairs of items are as far apart: `sum over pairs of (gap - other gap)^2`, gaps in slots."""
+    """Orders are alike if pairs of items are as far apart: `sum over pairs of (gap - other gap)^2`, gaps in slots.
+
+    With several `columns` slots lie on a grid, row by row, and a gap is that of the rows and that of the columns together.
+    """
 
     n: int
+    columns: int = 1
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         i, j = np.triu_indices(self.n, 1)
-        x, y = (np.abs(ranks[:, i] - ranks[:, j]).astype(np.float32) for ranks in (invert(a), invert(b)))
-        squares = float((np.arange(1, self.n) ** 2 * np.arange(self.n - 1, 0, -1)).sum())  # of every order alike
-        mean = float((np.arange(1, self.n) * np.arange(self.n - 1, 0, -1)).sum()) / max(1, len(i))
-        expected = squares - len(i) * mean**2
-        return np.asarray((squares - x @ y.T) / max(1.0, expected), np.float64)
+        gaps, spread = _gaps(self.n, self.columns)
+        x, y = (gaps[ranks[:, i], ranks[:, j]] for ranks in (invert(a), invert(b)))
+        return np.asarray((spread - x @ y.T) / max(1e-9, spread), np.float64)
+
+    def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
+        steps, _ = walk(self.n, move)
+        gaps, spread = _gaps(self.n, self.columns)
+
+        def scan(part: Rows, out: NDArray[Any]) -> None:
+            ranks = invert(part).T
+            walks.gap_steps(centre, gaps, np.ascontiguousarray(gaps[ranks[:, None], ranks[None]]), steps, out)
+
+        change = _scanned(rows, len(move_slots(self.n, move)), np.float32, WALKED, scan)
+        return _blocks(change, -weights[0] / max(1e-9, spread), weights[0] * self.distance(centre[None], rows))
+
+
+@lru_cache(maxsize=64)
+def _gaps(n: int, columns: int) -> tuple[Singles, float]:
+    """Gaps between slots less their mean, and the sum of their squares, which all orders have in common."""
+    place = np.stack(np.divmod(np.arange(n), columns), axis=1)
+    gaps = np.abs(place[:, None] - place[None]).sum(axis=-1).astype(np.float32)
+    above = np.triu_indices(n, 1)
+    gaps -= gaps[above].mean() if n > 1 else 0
+    gaps.setflags(write=False)
+    return gaps, float((gaps[above] ** 2).sum())
 
 
 @dataclass(frozen=True)
