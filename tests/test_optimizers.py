@@ -117,6 +117,15 @@ class TestEveryMethod:
         assert up.best.value == -down.best.value
 
 
+def test_auto_is_the_default_and_states_keep_their_method() -> None:
+    space = mb.PermutationSpace(5)
+    assert mb.Optimizer(space).method_name == "auto"
+    methods: set[str] = set()
+    mb.minimize(objective, space, budget=1, callback=lambda o, t: methods.add(o.method_name))
+    assert methods == {"auto"}
+    assert mb.Optimizer.from_state(mb.Optimizer(space, "bops-h").state()).method_name == "bops-h"
+
+
 def test_equal_initial_designs_for_all_methods() -> None:
     designs = [drive(mb.Optimizer(mb.PermutationSpace(8), method, seed=5, initial=7), 7) for method in METHODS]
     assert all(design == designs[0] for design in designs)

@@ -44,7 +44,7 @@ class Optimizer:
     def __init__(
         self,
         space: AnySpace,
-        method: str = "bops-h",
+        method: str = "auto",
         *,
         seed: int = 0,
         initial: int = 20,

@@ -37,7 +37,7 @@ def minimize(
     space: AnySpace,
     *,
     budget: int,
-    method: str = "bops-h",
+    method: str = "auto",
     seed: int = 0,
     initial: int | None = None,
     time_limit: float | None = None,
