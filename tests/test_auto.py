@@ -218,6 +218,12 @@ def test_many_results_and_many_items(count: int) -> None:
         assert row.tobytes() not in known.tried
 
 
+def test_very_large_neighbourhoods_are_looked_at_less_often() -> None:
+    choices = mb.Space(route=mb.Permutation(280), picks=mb.Binary(837))
+    spaces = [mb.Space(picks=mb.Binary(100)), choices, *map(mb.PermutationSpace, (300, 1000, 5000))]
+    assert [auto.whole_looks(space) for space in spaces] == [6, 6, 6, 2, 1]
+
+
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e12])
 def test_degenerate_values(scale: float) -> None:
     known = history("tsp:random(n=8,seed=1)", 30)

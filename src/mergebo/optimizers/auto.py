@@ -61,8 +61,11 @@ CALIBRATION = (1.0, 25.0)
 SMALL = 60
 """Numbers in a point up to which neighbourhoods are looked at whole, and all families are quick enough."""
 SMALL_ONLY = ("spacings",)
-WHOLES = 6
-"""Whole neighbourhoods of a large point that a climb looks at: more climb higher, but take far longer."""
+WHOLES, LOOKED_AT = 6, 2000
+"""Whole neighbourhoods of a large point that a climb looks at, and the most items in all of these together.
+
+More climb higher, but take far longer: a neighbourhood grows with the square of the number of items.
+"""
 SELDOM = 8
 """Results between two looks at which of a family's similarities is the likeliest."""
 FITTED = 200
@@ -235,11 +238,17 @@ class Auto:
             probe=8,
             finalists=3 if small else 1,
             enough=0.0 if small else 1e-2,
-            wholes=None if small else WHOLES,
+            wholes=None if small else whole_looks(past.space),
             first=rng,
             forbidden=history.is_tried,
         )
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+
+def whole_looks(space: AnySpace) -> int:
+    """How many whole neighbourhoods of a large point a climb looks at."""
+    items = max((variable.n for variable in space.variables.values() if isinstance(variable, Permutation)), default=1)
+    return max(1, min(WHOLES, LOOKED_AT // max(1, items)))
 
 
 def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
