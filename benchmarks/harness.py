@@ -65,7 +65,7 @@ def within(what: str, ours: float, rival: float, *, at_most: float, rounds_of: i
     )
 
 
-def run(name: str, cases: list[Callable[[], list[Row]]]) -> None:
+def run(name: str, cases: list[Callable[[], list[Row]]], how: str = "best of interleaved runs") -> None:
     """Measure every case under a progress display, print the table and write it beside the benchmark as JSON."""
     rows: list[Row] = []
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True) as progress:
@@ -74,7 +74,7 @@ def run(name: str, cases: list[Callable[[], list[Row]]]) -> None:
             progress.update(task, description=(case.__doc__ or case.__name__).splitlines()[0].rstrip("."))
             rows += case()
             progress.advance(task)
-    table = Table(title=f"{name}: best of interleaved runs, one thread")
+    table = Table(title=f"{name}: {how}, one thread")
     for column in ("what", "ours", "rival", "figure", "target", ""):
         table.add_column(column, justify="right" if column in ("ours", "rival", "figure") else "left")
     for row in rows:
