@@ -19,7 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## show the framework, then optimise a drill tour with three methods and draw it
+demo: $(READY)  ## show the framework, then optimise a drill tour with four methods and draw it
 	$(BIN)/python examples/sorting_kernels.py
 	$(ONE_THREAD) $(BIN)/python examples/tour.py
 
@@ -39,7 +39,7 @@ format: $(READY)  ## put the code into the project's format
 	$(BIN)/ruff format .
 
 bench: $(READY)  ## measure speed and memory on one thread; tables, and JSON in benchmarks/results
-	for part in sorting problems optimizers; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
+	for part in sorting problems optimizers auto; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
 
 RUN := $(BIN)/mergebo bench run --jobs $(JOBS)
 LOW := n=(15|20|30|50)
