@@ -103,9 +103,9 @@ class Past:
         return self.of(self.space, self.rows[:count], self.values[:count])
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=3 * len(FAMILIES))
 def plain_model(past: Past, family: str) -> GP:
-    """A model of one family."""
+    """A model of one family; those of this ask and of the two before it are remembered, which is what `surprise` needs."""
     return _model(past, family, likeliest(past.first(len(past) - len(past) % SELDOM), family))
 
 
