@@ -227,9 +227,10 @@ class Auto:
         small = past.space.width <= SMALL
         with phase("fit"):
             found = structures(past, self.families)
-            models, weights = zip(*found.values(), strict=True)
+            models, shares = zip(*found.values(), strict=True)
+            weights = np.array(shares)
             if not alone:
-                weights = np.array(weights) * [ROUTE if name in MAPPED else 1.0 for name in found]
+                weights *= [ROUTE if name in MAPPED else 1.0 for name in found]
                 weights /= weights.sum()
             model = models[rng.choice(len(models), p=weights)]
             mapped = best_map(past, found) if self.maps else None
