@@ -12,7 +12,18 @@ from mergebo.compiled.edges import edge_pulls, shorten
 from mergebo.errors import ArgumentError, UnsupportedError
 from mergebo.moves import MOVES, move_table
 from mergebo.optimizers import auto
-from mergebo.optimizers.auto import Auto, Past, learned_places, likeliest, plain_model, structures, surprise
+from mergebo.optimizers.auto import (
+    Auto,
+    Past,
+    learned_places,
+    levelled,
+    likeliest,
+    mixtures,
+    plain_model,
+    repaired,
+    structures,
+    surprise,
+)
 from mergebo.optimizers.history import History
 from mergebo.surrogate import GP, Adjacency, Product
 from mergebo.surrogate.places import PathCosts, distances, fit_places
@@ -168,12 +179,50 @@ def test_large_points_with_choices() -> None:
     assert row.tobytes() not in known.tried
 
 
+def test_levelled_values_keep_their_order_and_draw_in_the_large_ones() -> None:
+    values = np.array([3.0, 1.0, 2.0, 1000.0])
+    found = levelled(values)
+    assert found.argsort().tolist() == values.argsort().tolist()
+    assert found.min() == 0
+    assert found[3] < 250 * found[0]
+    np.testing.assert_array_equal(levelled(np.full(3, 7.0)), np.zeros(3))
+    np.testing.assert_allclose(levelled(1e6 * values - 5), found)
+
+
+def test_mixtures_have_one_variable_of_another_row() -> None:
+    known = history("ttp:random(n=6,seed=1)", 5)
+    found = mixtures(known)
+    (best,) = known.best(1)
+    assert len(found) == len(np.unique(found, axis=0)) == 9  # the best row, and four others for each of two variables
+    for row in found:
+        assert (row[:6] == best[:6]).all() or (row[6:] == best[6:]).all()
+        assert any((row[:6] == each[:6]).all() for each in known.rows)
+        assert any((row[6:] == each[6:]).all() for each in known.rows)
+
+
+@pytest.mark.parametrize("family", ["neighbours", "succession", "precedence"])
+def test_repaired_rows_are_expected_to_be_better(family: str) -> None:
+    known = past("ttp:random(n=12,seed=2)", 40)
+    model = plain_model(known, family)
+    rows = known.space.sample_rows(20, seed=1)
+    found = repaired(model, rows)
+    np.testing.assert_array_equal(found[:, 12:], rows[:, 12:])
+    np.testing.assert_array_equal(np.sort(found[:, :12], axis=1), np.tile(np.arange(12), (20, 1)))
+    before, after = (model.predict(each)[0] for each in (rows, found))
+    if family == "precedence":
+        np.testing.assert_array_equal(found, rows)
+    else:
+        assert after.mean() < before.mean()
+        assert (after < before + 1e-9).mean() > 0.8
+
+
 def test_the_loss_is_what_was_minimised() -> None:
     from mergebo.surrogate.gp import negative_log_posterior
 
-    for model, _ in structures(past("lop:planted(n=9,seed=1)", 30)).values():
-        distances = model.similarity.distances(model.rows, model.rows)
-        assert model.loss == pytest.approx(negative_log_posterior(model.hyperparameters.logs, distances, model.y)[0])
+    for problem in ("lop:planted(n=9,seed=1)", "ttp:random(n=9,seed=1)"):  # of one variable and of two: their priors differ
+        for model, _ in structures(past(problem, 30)).values():
+            distances, logs = model.similarity.distances(model.rows, model.rows), model.hyperparameters.logs
+            assert model.loss == pytest.approx(negative_log_posterior(logs, distances, model.y, prior=model.prior)[0])
 
 
 def test_proposals_do_not_depend_on_what_is_remembered() -> None:

@@ -30,6 +30,7 @@ from mergebo.surrogate import (
     Similarity,
     Spacings,
 )
+from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
 from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
@@ -66,6 +67,11 @@ WHOLES, LOOKED_AT = 6, 2000
 
 More climb higher, but take far longer: a neighbourhood grows with the square of the number of items.
 """
+MIXED_PRIOR = (1.0, 1.0)
+"""Of lengthscales where there are several variables: few of them matter as much as all of them together."""
+ROUTE = 20.0
+"""How much likelier it is before any result that pairs matter, in an order that is one of several variables: a few results
+say nothing about that, and a few steps with a wrong family are lost."""
 SELDOM = 8
 """Results between two looks at which of a family's similarities is the likeliest."""
 FITTED = 200
@@ -122,11 +128,12 @@ def likeliest(past: Past, family: str) -> int:
 def _model(past: Past, family: str, which: int) -> GP:
     """With one of the family's similarities, or the last one of an order that has fewer."""
     similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
+    prior = LENGTHSCALE_PRIOR if isinstance(past.space, PermutationSpace) else MIXED_PRIOR
     hyperparameters = None
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
-        hyperparameters = GP(similarity, past.rows[some], past.values[some]).hyperparameters
-    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters)
+        hyperparameters = GP(similarity, past.rows[some], past.values[some], prior=prior).hyperparameters
+    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters, prior=prior)
 
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
@@ -201,7 +208,8 @@ class Auto:
 
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
     new results better than the plain models do. Of binary choices it matters which are taken and how many. LogEI is climbed
-    by first improvement over all three moves, from the best rows and from random ones.
+    by first improvement over all three moves, from the best rows and from random ones; with several variables not from
+    random ones, but from mixtures of the best row and others, and large values are drawn in.
     """
 
     families: tuple[str, ...] = tuple(FAMILIES)
@@ -217,22 +225,31 @@ class Auto:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        past = Past.of(history.space, history.rows, history.values)
+        alone = isinstance(history.space, PermutationSpace)
+        past = Past.of(history.space, history.rows, history.values if alone else levelled(history.values))
         small = past.space.width <= SMALL
         with phase("fit"):
             found = structures(past, self.families)
-            models, weights = zip(*found.values(), strict=True)
+            models, shares = zip(*found.values(), strict=True)
+            weights = np.array(shares)
+            if not alone:
+                weights *= [ROUTE if name in MAPPED else 1.0 for name in found]
+                weights /= weights.sum()
             model = models[rng.choice(len(models), p=weights)]
             mapped = best_map(past, found) if self.maps else None
             model = mapped or model
-        others = past.space.sample_rows(self.randoms, seed=rng)
-        if mapped is not None:
-            others = _shortened(mapped, np.concatenate([history.best(1), others]))
         best = float(model.y.min())
         if len(history.pending):  # what is awaited is taken to come out as the model expects
             model = model.with_points(history.pending)
+        acquisition = Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES))
+        if alone:
+            others = past.space.sample_rows(self.randoms, seed=rng)
+        else:
+            others = mixtures(history)
+            others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]
+        others = repaired(model, np.concatenate([history.best(1), others]))
         rows, _ = ascend(
-            Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES)),
+            acquisition,
             np.concatenate([history.best(self.incumbents), others]),
             # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
             probe=8,
@@ -249,6 +266,26 @@ def whole_looks(space: AnySpace) -> int:
     """How many whole neighbourhoods of a large point a climb looks at."""
     items = max((variable.n for variable in space.variables.values() if isinstance(variable, Permutation)), default=1)
     return max(1, min(WHOLES, LOOKED_AT // max(1, items)))
+
+
+def levelled(values: Floats) -> Floats:
+    """Values with the large ones drawn in, for what is left to improve to be seen beside them.
+
+    The logarithm of one and the gap to the best value in mean gaps: near the best hardly more than another scale.
+    """
+    gaps = values - values.min()
+    return np.asarray(np.log1p(gaps / max(gaps.mean(), 1e-300)))
+
+
+def mixtures(history: History) -> Rows:
+    """The best row with one variable as in another row, for all of both, none twice."""
+    (best,) = history.best(1)
+    found = []
+    for where in history.space.slices.values():
+        changed = np.tile(best, (len(history.rows), 1))
+        changed[:, where] = history.rows[:, where]
+        found.append(changed)
+    return np.unique(np.concatenate(found), axis=0)
 
 
 def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
@@ -271,21 +308,29 @@ def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
     return mapped_model(past, name, share, np.sqrt(np.clip(ratio, *CALIBRATION))) if error < plain else None
 
 
-def _shortened(model: GP, rows: Rows) -> Rows:
-    """Rows made better by the model's own account of neighbouring pairs, to start from."""
-    (pairs,) = model.similarity.factors.values()
-    assert isinstance(pairs, Adjacency)
-    rate = 0.5 / model.hyperparameters.lengthscales[0] ** 2
-    weights = -model.hyperparameters.outputscale * rate * np.exp(-rate) / pairs.n * model.alpha
-    costs = np.zeros((pairs.n, pairs.n))
-    steps = pairs.n if pairs.cyclic else pairs.n - 1
-    following = np.roll(model.rows, -1, axis=1)[:, :steps]
-    np.add.at(costs, (model.rows[:, :steps], following), np.repeat(weights[:, None], steps, axis=1))
-    if not pairs.directed:
-        costs += costs.T
-    if isinstance(model.trend, PathCosts):
-        costs += model.trend.costs
-    rows = rows.copy()
-    for row in rows:
-        shorten(row, costs, pairs.directed, pairs.cyclic)
+def repaired(model: GP, rows: Rows) -> Rows:
+    """Rows whose orders are rid of neighbouring pairs that the model thinks little of, if it looks at pairs.
+
+    Near a row the expected value is about a sum over pairs. Single moves find few such pairs in a long order.
+    """
+    rows, first = rows.copy(), 0
+    for name, factor in model.similarity.factors.items():
+        if isinstance(factor, Adjacency):
+            where = model.similarity.space.slices[name]
+            rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
+            for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):
+                costs = _pair_sums(factor, model.rows[:, where], weights)
+                if isinstance(model.trend, PathCosts):
+                    costs += model.trend.costs
+                shorten(row[where], costs, factor.directed, factor.cyclic)
+        first += factor.lengthscales
     return rows
+
+
+def _pair_sums(pairs: Adjacency, orders: Rows, weights: Floats) -> Floats:
+    """For each pair of items the sum of the weights of the orders in which they are neighbours, `(n, n)`."""
+    sums = np.zeros((pairs.n, pairs.n))
+    steps = pairs.n if pairs.cyclic else pairs.n - 1
+    following = np.roll(orders, -1, axis=1)[:, :steps]
+    np.add.at(sums, (orders[:, :steps], following), np.repeat(weights[:, None], steps, axis=1))
+    return sums if pairs.directed else sums + sums.T

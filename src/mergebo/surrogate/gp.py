@@ -8,7 +8,7 @@ which mean, variance and marginal likelihood are tested equal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -22,8 +22,11 @@ from mergebo.surrogate.similarity import Floats, Product
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
 
-LENGTHSCALE_PRIOR = (-0.5, 1.0)
-"""Mean and standard deviation of log l. Distances are normalised, so it means the same at every n and for every kernel."""
+Prior: TypeAlias = tuple[float, float]
+"""Mean and standard deviation of the logarithm of a hyperparameter."""
+
+LENGTHSCALE_PRIOR: Prior = (-0.5, 1.0)
+"""Of l, if no other is given. Distances are normalised, so it means the same at every n and for every kernel."""
 OUTPUTSCALE_PRIOR = (0.0, 1.0)
 """The same for the kernel's variance s; values are standardised."""
 NOISE_PRIOR = (-6.0, 2.0)
@@ -62,7 +65,9 @@ def standardised(values: Floats) -> tuple[Floats, float, float]:
     return (values - centre) / spread, centre, spread
 
 
-def negative_log_posterior(logs: Floats, distances: Floats, y: Floats, learns_noise: bool = True) -> tuple[float, Floats]:
+def negative_log_posterior(
+    logs: Floats, distances: Floats, y: Floats, learns_noise: bool = True, prior: Prior = LENGTHSCALE_PRIOR
+) -> tuple[float, Floats]:
     """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient; given noise has no prior.
 
     The constant mean takes its best value for the others (generalised least squares), so its derivative is zero.
@@ -91,22 +96,22 @@ def negative_log_posterior(logs: Floats, distances: Floats, y: Floats, learns_no
     gradient[-2] = triangle.sum() - 0.5 * np.trace(triangle) - 0.5 * alpha @ signal @ alpha
     for k, (rate, distance) in enumerate(zip(rates, distances, strict=True)):
         gradient[k] = rate * (np.vdot(triangle, distance) - 0.5 * alpha @ (signal * distance) @ alpha)
-    prior, slope = _negative_log_prior(logs, learns_noise)
-    return float(value + prior), gradient + slope
+    unlikely, slope = _negative_log_prior(logs, learns_noise, prior)
+    return float(value + unlikely), gradient + slope
 
 
-def _negative_log_prior(logs: Floats, learns_noise: bool) -> tuple[float, Floats]:
+def _negative_log_prior(logs: Floats, learns_noise: bool, prior: Prior) -> tuple[float, Floats]:
     """Minus the log prior of log hyperparameters, and its gradient."""
     value, gradient = 0.0, np.zeros(len(logs))
-    for k, (mean, deviation) in enumerate(_priors(len(logs) - 2)[: None if learns_noise else -1]):
+    for k, (mean, deviation) in enumerate(_priors(len(logs) - 2, prior)[: None if learns_noise else -1]):
         # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
         value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
         gradient[k] = (logs[k] - mean) / deviation**2 + 1
     return value, gradient
 
 
-def _priors(factors: int) -> list[tuple[float, float]]:
-    return [LENGTHSCALE_PRIOR] * factors + [OUTPUTSCALE_PRIOR, NOISE_PRIOR]
+def _priors(factors: int, prior: Prior) -> list[Prior]:
+    return [prior] * factors + [OUTPUTSCALE_PRIOR, NOISE_PRIOR]
 
 
 def check_noise(noise: float | None) -> None:
@@ -118,7 +123,12 @@ def check_noise(noise: float | None) -> None:
 
 
 def fit(
-    distances: Floats, y: Floats, start: Hyperparameters | None = None, *, noise: float | None = None
+    distances: Floats,
+    y: Floats,
+    start: Hyperparameters | None = None,
+    *,
+    noise: float | None = None,
+    prior: Prior = LENGTHSCALE_PRIOR,
 ) -> Hyperparameters:
     """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data.
 
@@ -129,7 +139,7 @@ def fit(
     bounds = [BOUNDS[0]] * factors + [*BOUNDS[1:]]
     if noise is not None:
         bounds[-1] = (np.log(noise), np.log(noise))
-    typical = np.array([mean for mean, _ in _priors(factors)])
+    typical = np.array([mean for mean, _ in _priors(factors, prior)])
     starts = [typical, np.array([*typical[:factors] - 1, 0.0, -1.0]), np.array([*typical[:factors] + 1, 0.5, -8.0])]
     if start is not None:
         starts.insert(0, start.logs)
@@ -140,7 +150,7 @@ def fit(
         found = minimize(
             negative_log_posterior,
             logs,
-            args=(distances, y, noise is None),
+            args=(distances, y, noise is None, prior),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
@@ -178,15 +188,18 @@ class GP:
         noise: float | None = None,
         trend: Trend | None = None,
         scaling: tuple[float, float] | None = None,
+        prior: Prior = LENGTHSCALE_PRIOR,
     ) -> None:
         """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given.
 
-        Values are standardised by their own mean and deviation, unless `scaling` gives others.
+        Values are standardised by their own mean and deviation, unless `scaling` gives others. `prior` is that of the
+        lengthscales.
         """
         self.similarity = similarity
         self.rows = rows
         self.noise = noise
         self.trend = trend
+        self.prior = prior
         values = np.asarray(values, np.float64)
         self.y, self.centre, self.spread = standardised(values)
         if scaling is not None:
@@ -194,7 +207,7 @@ class GP:
             self.y = (values - self.centre) / self.spread
         distances = similarity.distances(rows, rows)
         left = self._left = self.y - self._trend(rows)
-        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise)
+        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise, prior=prior)
         covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
         # W = L^-1: with it variances of many points are one matrix product.
         self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
@@ -207,7 +220,7 @@ class GP:
         """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
         white = self.whitener @ (self._left - self.mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
-        return float(value + _negative_log_prior(self.hyperparameters.logs, self.noise is None)[0])
+        return float(value + _negative_log_prior(self.hyperparameters.logs, self.noise is None, self.prior)[0])
 
     @staticmethod
     def _factorise(covariance: Floats) -> Floats:
@@ -236,10 +249,14 @@ class GP:
 
     def predict_standardised(self, rows: Rows) -> tuple[Floats, Floats]:
         """The same in standardised values, which is what acquisition functions read."""
-        cross = self._covariance(self.similarity.distances(rows, self.rows))
+        cross = self.cross(rows)
         mean = self._trend(rows) + self.mean + cross @ self.alpha
         explained = ((cross @ self.whitener.T) ** 2).sum(axis=1)
         return mean, np.sqrt(np.maximum(self.hyperparameters.outputscale - explained, 1e-12))
+
+    def cross(self, rows: Rows) -> Floats:
+        """Prior covariances of standardised values at rows with those that the model knows."""
+        return self._covariance(self.similarity.distances(rows, self.rows))
 
     def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
         """Standardised means and deviations of all neighbours by one kind of move of one variable, in single precision."""
@@ -265,7 +282,7 @@ class GP:
 
     def covariance(self, rows: Rows) -> Floats:
         """Posterior covariance of the noise-free standardised values at all rows together."""
-        white = self.whitener @ self._covariance(self.similarity.distances(rows, self.rows)).T
+        white = self.whitener @ self.cross(rows).T
         return np.asarray(self._covariance(self.similarity.distances(rows, rows)) - white.T @ white)
 
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:
@@ -286,6 +303,7 @@ class GP:
             noise=self.noise,
             trend=self.trend,
             scaling=(self.centre, self.spread),
+            prior=self.prior,
         )
 
     def to_botorch(self) -> SingleTaskGP:
@@ -316,7 +334,7 @@ class GP:
         ).double()
         lengthscales = iter(self.hyperparameters.lengthscales)
         for factor in factors:
-            factor.register_prior("lengthscale_prior", LogNormalPrior(*LENGTHSCALE_PRIOR), "lengthscale")
+            factor.register_prior("lengthscale_prior", LogNormalPrior(*self.prior), "lengthscale")
             factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
         kernel.outputscale = self.hyperparameters.outputscale
         if self.noise is None:
