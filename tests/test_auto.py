@@ -289,6 +289,12 @@ def test_batches_with_a_map() -> None:
     assert len(set(points)) == 4
 
 
+def test_slow_families_are_used_if_there_are_no_others() -> None:
+    known = past(f"lop:planted(n={auto.SMALL + 1},seed=1)", 12)
+    assert list(structures(known, ("spacings",))) == ["spacings"]
+    assert list(structures(known, ("positions", "spacings"))) == ["positions"]
+
+
 def test_mistakes_are_explained() -> None:
     with pytest.raises(ArgumentError, match="did you mean 'positions'"):
         Auto(families=("position",))

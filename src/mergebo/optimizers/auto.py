@@ -137,9 +137,9 @@ def _model(past: Past, family: str, which: int) -> GP:
 
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
-    """The model of each family and its share of the evidence; families that are too slow for large points are left out."""
-    large = past.space.width > SMALL
-    models = {name: plain_model(past, name) for name in families if not (large and name in SMALL_ONLY)}
+    """The model of each family and its share of the evidence; for large points, slow families only if there are no others."""
+    quick = [name for name in families if past.space.width <= SMALL or name not in SMALL_ONLY]
+    models = {name: plain_model(past, name) for name in quick or families}
     losses = np.array([model.loss for model in models.values()])
     weights = np.exp(losses.min() - losses)
     weights /= weights.sum()
