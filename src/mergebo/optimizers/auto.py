@@ -137,7 +137,7 @@ def _model(past: Past, family: str, which: int) -> GP:
 
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
-    """The model of each family and its share of the evidence; for large points, slow families only if there are no others."""
+    """Each family's model and share of the evidence; for large points, slow families only if there are no others."""
     quick = [name for name in families if past.space.width <= SMALL or name not in SMALL_ONLY]
     models = {name: plain_model(past, name) for name in quick or families}
     losses = np.array([model.loss for model in models.values()])
