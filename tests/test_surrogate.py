@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,20 @@ from mergebo import errors
 from mergebo.optimizers.methods import METHODS
 from mergebo.optimizers.models import ModelBased
 from mergebo.spaces import AnySpace
-from mergebo.surrogate import GP, Adjacency, Hyperparameters, Positions, Product, Regions, SameShare, Spacings, fit
+from mergebo.surrogate import (
+    GP,
+    Adjacency,
+    Hyperparameters,
+    Joint,
+    Positions,
+    Product,
+    Ranks,
+    Regions,
+    SameShare,
+    Similarity,
+    Spacings,
+    fit,
+)
 from mergebo.surrogate.gp import negative_log_posterior, standardised
 
 ORDERS = {
@@ -106,10 +121,11 @@ class TestAgainstBoTorch:
         assert -ours >= best - 1e-3
 
 
-def test_several_lengthscales_of_choices_against_botorch() -> None:
+@pytest.mark.parametrize(("orders", "lengthscales"), [(Positions, 3), (lambda n: Joint((Positions(n), Ranks(n))), 4)])
+def test_several_lengthscales_of_a_variable_against_botorch(orders: Callable[[int], Similarity], lengthscales: int) -> None:
     rows, values = MIXED.spread_rows(range(18), seed=0), np.random.default_rng(0).normal(size=18)
-    model = GP(Product.of(MIXED, Positions, SameShare), rows, values)
-    assert len(model.hyperparameters.lengthscales) == 3
+    model = GP(Product.of(MIXED, orders, SameShare), rows, values)
+    assert len(model.hyperparameters.lengthscales) == lengthscales
     test = MIXED.spread_rows(range(25), seed=5)
     theirs = model.to_botorch()
     with torch.no_grad():

@@ -239,15 +239,14 @@ def ascend(
                 return here, here_value, True
         return here, here_value, False
 
-    probing = probe is not None
+    start_steps = steps if probe is None else min(probe, steps)
+    start_wholes = wholes if probe is None or wholes is None else 0
     reached = [
-        climb(start, float(height), min(probe or steps, steps), 0 if probing and wholes is not None else wholes)
-        for start, height in zip(starts, met_values[0], strict=True)
+        climb(start, float(height), start_steps, start_wholes) for start, height in zip(starts, met_values[0], strict=True)
     ]
-    if probing:
-        for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
-            if not summit:
-                climb(here, here_value, steps - min(probe or steps, steps), wholes)
+    for here, here_value, summit in sorted(reached, key=lambda each: -each[1])[:finalists]:
+        if not summit:
+            climb(here, here_value, steps - start_steps, wholes)
     rows, every = np.concatenate(met), np.concatenate(met_values)
     if forbidden is not None:
         allowed = ~forbidden(rows)

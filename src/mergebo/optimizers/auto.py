@@ -155,7 +155,7 @@ def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
     places = np.random.default_rng(len(past)).normal(size=(1 + pairs.directed, pairs.n, 2)) / np.sqrt(pairs.n)
     found = []
     for share in SHARES:
-        _, places = fit_places(
+        places = fit_places(
             past.rows,
             model.y,
             precision / (1 - share),

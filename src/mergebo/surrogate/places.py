@@ -57,8 +57,8 @@ class PathCosts:
 
 def fit_places(
     orders: Rows, y: Floats, precision: Floats, start: Floats, *, variance: float, cyclic: bool, steps: int
-) -> tuple[float, Floats]:
-    """Places after so many steps of L-BFGS from `start`, and their loss, minus the log of their density.
+) -> Floats:
+    """The likeliest places, as far as so many steps of L-BFGS from `start` find them.
 
     `precision` is the inverse covariance of what the lengths leave unexplained, whose constant mean is at its best value;
     `variance` is what lengths of random orders have under the prior, if pairs were independent of each other.
@@ -81,4 +81,4 @@ def fit_places(
         return float(value), pulls.reshape(-1) + flat / spread**2
 
     found = minimize(loss, start.reshape(-1), jac=True, method="L-BFGS-B", options={"maxiter": steps, "maxfun": 2 * steps})
-    return float(found.fun), np.asarray(found.x).reshape(start.shape)
+    return np.asarray(found.x).reshape(start.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -252,11 +252,10 @@ class Joint(Similarity):
         return sum(part.lengthscales for part in self.parts)
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        return np.concatenate([part.distance(a, b).reshape(-1, len(a), len(b)) for part in self.parts])
+        return _stacked(part.distance(a, b) for part in self.parts)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        ends = np.cumsum([part.lengthscales for part in self.parts])[:-1]
-        scans = [part.scan(centre, rows, move, own) for part, own in zip(self.parts, np.split(weights, ends), strict=True)]
+        scans = [part.scan(centre, rows, move, own) for part, own in _own_weights(self.parts, weights)]
         for blocks in zip(*scans, strict=True):
             yield sum(blocks[1:], start=blocks[0])
 
@@ -450,14 +449,12 @@ class Product:
     def distances(self, a: Rows, b: Rows) -> Floats:
         """The factors' distances, `(count, A, B)`."""
         slices = self.space.slices
-        parts = [factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items()]
-        return np.concatenate([part.reshape(-1, len(a), len(b)) for part in parts])
+        return _stacked(factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items())
 
     def scan(self, row: Rows, rows: Rows, variable: str, move: str, weights: Floats) -> Iterator[Singles]:
         """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`."""
         fixed = np.zeros((1, len(rows)))
-        ends = np.cumsum([factor.lengthscales for factor in self.factors.values()])[:-1]
-        for (name, factor), own in zip(self.factors.items(), np.split(weights, ends), strict=True):
+        for name, (factor, own) in zip(self.factors, _own_weights(self.factors.values(), weights), strict=True):
             where = self.space.slices[name]
             if name == variable:
                 blocks = factor.scan(row[where], rows[:, where], move, own)
@@ -474,8 +471,21 @@ class Product:
         from gpytorch.kernels import ProductKernel
 
         columns = [tuple(range(self.space.width))[self.space.slices[name]] for name in self.factors]
-        kernels = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]
+        made = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]
+        kernels = [part for kernel in made for part in getattr(kernel, "kernels", [kernel])]  # a `Joint` is a product, too
         return kernels[0] if len(kernels) == 1 else ProductKernel(*kernels)
+
+
+def _stacked(distances: Iterable[Floats]) -> Floats:
+    """Distances of several similarities, with one lengthscale each or more, one after the other."""
+    return np.concatenate([each.reshape(-1, *each.shape[-2:]) for each in distances])
+
+
+def _own_weights(similarities: Iterable[Similarity], weights: Floats) -> Iterator[tuple[Similarity, Floats]]:
+    """Each similarity with the weights of its lengthscales."""
+    every = list(similarities)
+    ends = np.cumsum([each.lengthscales for each in every])[:-1]
+    return zip(every, np.split(weights, ends), strict=True)
 
 
 SCANNED = 64
