@@ -25,7 +25,6 @@ from mergebo.surrogate import (
     Positions,
     Product,
     Ranks,
-    Regions,
     SameShare,
     Similarity,
     Spacings,
@@ -36,7 +35,6 @@ from mergebo.surrogate.gp import negative_log_posterior, standardised
 ORDERS = {
     **{name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased},
     "position": Positions,
-    "regions": Regions,
     "spacings": Spacings,
     "adjacency": Adjacency,
 }

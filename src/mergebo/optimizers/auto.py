@@ -25,7 +25,6 @@ from mergebo.surrogate import (
     Positions,
     Product,
     Ranks,
-    Regions,
     SameShare,
     Similarity,
     Spacings,
@@ -35,14 +34,18 @@ from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
 FAMILIES: dict[str, Callable[[int], Sequence[Similarity]]] = {
-    "precedence": lambda n: [Joint((ByMap(EnumerationMap(n), "rank"), Ranks(n)))],
+    "precedence": lambda n: [_mallows(n), Joint((_mallows(n), Ranks(n)))],
     "positions": lambda n: [Positions(n)],
-    "regions": lambda n: [Regions(n)],
     "neighbours": lambda n: [Adjacency(n, cyclic=True)],
     "succession": lambda n: [Adjacency(n, directed=True)],
     "spacings": lambda n: [Spacings(n, columns) for columns in range(1, max(2, n // 2 + 1))],
 }
 """What may matter about an order: see the docstrings of the similarities. Of several the likeliest one is taken."""
+
+
+def _mallows(n: int) -> Similarity:
+    return ByMap(EnumerationMap(n), "rank")
+
 
 MAPPED = ("neighbours", "succession")
 """Families that can have a map of the items."""
@@ -122,7 +125,7 @@ def likeliest(past: Past, family: str) -> int:
     count = max((len(FAMILIES[family](order.n)) for order in orders), default=1)
     if count == 1 or len(past) < 2:
         return 0
-    return int(np.argmin([_model(past, family, which).loss for which in range(count)]))
+    return int(np.argmin([unlikelihood(_model(past, family, which)) for which in range(count)]))
 
 
 def _model(past: Past, family: str, which: int) -> GP:
@@ -136,11 +139,19 @@ def _model(past: Past, family: str, which: int) -> GP:
     return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters, prior=prior)
 
 
+def unlikelihood(model: GP) -> float:
+    """The model's loss, and half the logarithm of the number of results for each lengthscale (Schwarz 1978).
+
+    The loss is that of the likeliest lengthscales alone, and the more of them there are, the less they say.
+    """
+    return model.loss + 0.5 * float(np.log(len(model.rows))) * len(model.hyperparameters.lengthscales)
+
+
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
     """Each family's model and share of the evidence; for large points, slow families only if there are no others."""
     quick = [name for name in families if past.space.width <= SMALL or name not in SMALL_ONLY]
     models = {name: plain_model(past, name) for name in quick or families}
-    losses = np.array([model.loss for model in models.values()])
+    losses = np.array([unlikelihood(model) for model in models.values()])
     weights = np.exp(losses.min() - losses)
     weights /= weights.sum()
     return {name: (model, float(weight)) for (name, model), weight in zip(models.items(), weights, strict=True)}
@@ -196,7 +207,7 @@ def surprise(past: Past, families: tuple[str, ...], family: str = "", share: flo
     if family:
         model = mapped_model(before, family, share)
     else:
-        model = min((plain_model(before, name) for name in families), key=lambda each: each.loss)
+        model = min((plain_model(before, name) for name in families), key=unlikelihood)
     mean, deviation = model.predict_standardised(past.rows[-1:])
     error = float((past.values[-1] - model.centre) / model.spread - mean[0])
     return (error * model.spread) ** 2, (error / float(deviation[0])) ** 2

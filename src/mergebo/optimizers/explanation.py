@@ -27,7 +27,6 @@ Kind = Literal["precedence", "exchange", "position", "adjacency", "choice"]
 STRUCTURES: dict[str, tuple[str, Kind]] = {
     "precedence": ("which item comes before which", "precedence"),
     "positions": ("which item is in which slot", "position"),
-    "regions": ("about where each item is", "position"),
     "neighbours": ("which items are next to each other, the last and the first included", "adjacency"),
     "succession": ("which item comes right after which", "adjacency"),
     "spacings": ("how far apart items are", "adjacency"),

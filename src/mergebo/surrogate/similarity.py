@@ -142,11 +142,6 @@ class Displacement(Similarity):
     def largest(self) -> float:
         """What sums of displacements are divided by."""
 
-    def distance(self, a: Rows, b: Rows) -> Floats:
-        out = np.empty((len(a), len(b)))
-        scans.displacements(invert(a), invert(b), self.reach, out)
-        return out / self.largest
-
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         change = _displacements(centre, rows, move, np.ones(self.n), self.reach)
         return _blocks(change, weights[0] / self.largest, weights[0] * self.distance(centre[None], rows))
@@ -224,21 +219,6 @@ class Positions(Displacement):
         from mergebo.kernels import PositionKernel
 
         return PositionKernel(self.n, active_dims=columns)
-
-
-@dataclass(frozen=True)
-class Regions(Displacement):
-    """Orders are alike if items are in about the same region: within half of the slots it matters how far they moved."""
-
-    n: int
-
-    @property
-    def reach(self) -> int:
-        return -(-self.n // 2)
-
-    @property
-    def largest(self) -> float:
-        return self.n * self.reach
 
 
 @dataclass(frozen=True)
