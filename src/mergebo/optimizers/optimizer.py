@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -13,7 +13,7 @@ from mergebo.errors import ArgumentError, ShapeError, TrialError, unknown_choice
 from mergebo.optimizers.explanation import Explanation, explain
 from mergebo.optimizers.history import History
 from mergebo.optimizers.methods import make_method
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space, Variable
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
@@ -179,13 +179,13 @@ class Optimizer:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Optimizer:
-        """The optimiser that `state()` described."""
+    def from_state(cls, state: Mapping[str, Any], *, where: Callable[[Any], object] | None = None) -> Optimizer:
+        """The optimiser that `state()` described; `where` is the predicate of its orders, if they have one."""
         try:
             if state["format"] != FORMAT:
                 raise ArgumentError(f"the state has format {state['format']}; this version reads format {FORMAT}")
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in state["settings"].items()}
-            space = _space_from_data(state["space"])
+            space = _space_from_data(state["space"], where)
             made = cls(
                 space,
                 state["method"],
@@ -211,12 +211,42 @@ class Optimizer:
 
 def _space_to_data(space: AnySpace) -> dict[str, Any]:
     if isinstance(space, PermutationSpace):
-        return {"n": space.n, "items": None if space.items is None else list(space.items)}
-    return {name: [type(each).__name__, *vars(each).values()] for name, each in space.variables.items()}
+        return _order_to_data(space.order)
+    return {name: _variable_to_data(each) for name, each in space.variables.items()}
 
 
-def _space_from_data(data: Mapping[str, Any]) -> AnySpace:
+def _variable_to_data(variable: Variable) -> list[Any]:
+    kind = type(variable).__name__
+    if isinstance(variable, Permutation):
+        named = variable.items is not None or variable.options
+        return [kind, _order_to_data(variable) if named else variable.n]
+    return [kind, *vars(variable).values()]
+
+
+def _order_to_data(order: Permutation) -> dict[str, Any]:
+    """Dictionaries are lists of pairs, for JSON has only texts as keys; of a predicate it is kept that there is one."""
+    said = {name: list(map(list, each.items())) if isinstance(each, dict) else each for name, each in order.options.items()}
+    said |= {"where": True} if order.where else {}
+    return {"n": order.n, "items": None if order.items is None else list(order.items), **said}
+
+
+def _space_from_data(data: Mapping[str, Any], where: Callable[[Any], object] | None) -> AnySpace:
     if "items" in data and "n" in data:
-        return PermutationSpace(data["n"], items=data["items"])
+        return PermutationSpace(**_order_options(data, where))
     kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Real)}
-    return Space(**{name: kinds[kind](*values) for name, (kind, *values) in data.items()})
+    variables = {}
+    for name, (kind, *values) in data.items():
+        if values and isinstance(values[0], Mapping):
+            variables[name] = kinds[kind](**_order_options(values[0], where))
+        else:
+            variables[name] = kinds[kind](*values)
+    return Space(**variables)
+
+
+def _order_options(data: Mapping[str, Any], where: Callable[[Any], object] | None) -> dict[str, Any]:
+    """What `_order_to_data` wrote, as arguments."""
+    if data.get("where"):
+        if where is None:
+            raise ArgumentError("the orders had a predicate, which a state cannot hold: give it as from_state(..., where=f)")
+        data = {**data, "where": where}
+    return {**data, **{name: dict(data[name]) for name in ("fixed", "window") if name in data}}
