@@ -20,7 +20,7 @@ from mergebo.moves import MOVES, feasible_moves, move_slots, move_table, random_
 from mergebo.optimizers import METHODS
 from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders
 from mergebo.surrogate import GP
-from mergebo.testing import strategies
+from mergebo.testing import SpaceSuite, strategies
 
 
 def keeps(point: list[Any], rules: dict[str, Any], cyclic: bool = False) -> bool:
@@ -397,6 +397,22 @@ SPACES = {
 UNSUPPORTED = {("mergebo", "chosen"), ("bops-random", "chosen"), ("combo", "chosen")}
 
 
+class TestSpace(SpaceSuite):
+    space: mb.PermutationSpace | mb.Space
+
+    @pytest.fixture(autouse=True, params=[*SPACES, "plain", "choices", "reals"])
+    def choose(self, request: pytest.FixtureRequest) -> None:
+        plain = {
+            "plain": mb.PermutationSpace(5),
+            "choices": mb.Space(a=mb.Permutation(3), b=mb.Binary(2)),
+            "reals": mb.Space(a=mb.Permutation(items=list("abcd"), apart=[("a", "b")]), b=mb.Real(0, 1)),
+        }
+        self.space = {**SPACES, **plain}[request.param]
+
+    def make(self) -> mb.PermutationSpace | mb.Space:
+        return self.space
+
+
 def objective(space: mb.Space | mb.PermutationSpace, point: Any) -> float:
     row = space.encode(point).astype(float)
     return float(np.sin(row * np.arange(1, len(row) + 1)).sum())
@@ -415,17 +431,17 @@ class TestEveryMethod:
             with pytest.raises(errors.UnsupportedError, match="compares whole orders"):
                 optimizer.ask()
             return
-        for k in range(12):
-            if k == 7:
+        for k in range(8):
+            if k == 5:
                 where = space.order.where if isinstance(space, mb.PermutationSpace) else None
                 optimizer = mb.Optimizer.from_state(json.loads(json.dumps(optimizer.state())), where=where)
                 assert optimizer.space == space
-            trials = optimizer.ask(2) if k == 9 else [optimizer.ask()]
+            trials = optimizer.ask(2) if k == 6 else [optimizer.ask()]
             for trial in trials:
                 optimizer.tell(trial, objective(space, trial.point))
         rows = np.array([space.encode(trial.point) for trial in optimizer.trials])  # an error if a rule is broken
         np.testing.assert_array_equal(rows, optimizer._rows)
-        assert len(np.unique(rows, axis=0)) == len(rows) == 13
+        assert len(np.unique(rows, axis=0)) == len(rows) == 9
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -512,11 +528,11 @@ class TestChosenItems:
         assert np.linalg.eigvalsh(np.exp(-2 * same.sum(axis=0))).min() > -1e-6
 
     def test_pairs_by_hand(self) -> None:
-        """Of 4 items 2: of the 5 pairs with a chosen one each counts half if it is a tie in one order, 1 if it is turned."""
+        """Of 4 items 2: of the 5 pairs with a chosen one each counts 1 if it is turned, a quarter if it is a tie in one."""
         from mergebo.surrogate.similarity import ChosenNeighbours, ChosenPairs
 
         a, b = np.array([[0, 1, 2, 3]]), np.array([[1, 0, 2, 3], [0, 2, 1, 3], [2, 3, 0, 1]])
-        turned = [1 / 5, (1 + 0.5 + 0.5) / 5, (4 + 0.5 + 0.5) / 5]
+        turned = [1 / 5, (1 + 0.25 + 0.25) / 5, (4 + 0.25 + 0.25) / 5]
         np.testing.assert_allclose(ChosenPairs(4, 2).distance(a, b), [turned], atol=1e-6)
         np.testing.assert_allclose(ChosenNeighbours(4, 2, False, False).distance(a, b), [[0, 1, 1]])
         np.testing.assert_allclose(ChosenNeighbours(4, 2, True, False).distance(a, b), [[1, 1, 1]])
@@ -576,7 +592,7 @@ class TestSpaces:
             place = {int(item): k for k, item in enumerate(trial.point)}
             bonds.tell(trial, float(abs(place[2] - place[5]) in (1, 6)))
         words = str(bonds.explain())
-        assert "2 next to 5: raises" in words.replace("  ", "") or "2 next to 5" in words
+        assert "2 next to 5  raises the value" in words
         assert "before" not in words
 
 

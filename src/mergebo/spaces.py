@@ -48,6 +48,11 @@ class Variable(ABC):
         """How many numbers of a row it takes."""
 
     @property
+    def dtype(self) -> type[np.generic]:
+        """Of its numbers."""
+        return np.int64
+
+    @property
     @abstractmethod
     def size(self) -> float:
         """How many values there are; infinite for a real variable."""
@@ -191,6 +196,7 @@ class Permutation(Variable):
             )
         if self.rules is not None:
             self.rules.known  # noqa: B018 (an error if there is none)
+        if self.where is not None:
             self._some  # noqa: B018
 
     def __repr__(self) -> str:
@@ -319,8 +325,8 @@ class Permutation(Variable):
         """Orders that keep the rules and satisfy the predicate."""
         assert self.rules is not None
         rng = np.random.default_rng(0)
-        for _ in range(TRIED // 50 if self.where is not None else 1):
-            drawn = self.canonical(self.rules.sample(50, rng) if self.where is not None else self.rules.known[None])
+        for _ in range(TRIED // 50):
+            drawn = self.canonical(self.rules.sample(50, rng))
             found = drawn[self._satisfying(drawn)]
             if len(found):
                 return found
@@ -512,6 +518,10 @@ class Real(Variable):
     def size(self) -> float:
         return math.inf
 
+    @property
+    def dtype(self) -> type[np.generic]:
+        return np.float64
+
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
         return rng.uniform(self.low, self.high, (*shape, 1))
 
@@ -546,6 +556,11 @@ class AnySpace(ABC):
     def size(self) -> float:
         """How many points there are."""
         return math.prod(variable.size for variable in self.variables.values())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of rows: floats if any variable has them."""
+        return np.result_type(*(variable.dtype for variable in self.variables.values()))
 
     @property
     def slices(self) -> dict[str, slice]:

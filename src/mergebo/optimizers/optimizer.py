@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -140,10 +140,7 @@ class Optimizer:
 
     def _history(self) -> History:
         def rows(which: list[int]) -> Rows:
-            kind = np.result_type(
-                *(variable.sample((), np.random.default_rng(0)) for variable in self.space.variables.values())
-            )
-            return np.array([self._rows[k] for k in which], kind).reshape(len(which), self.space.width)
+            return np.array([self._rows[k] for k in which], self.space.dtype).reshape(len(which), self.space.width)
 
         done = [k for k in self._finished if self._trials[k].state == "done"]
         return History(
@@ -225,8 +222,12 @@ def _variable_to_data(variable: Variable) -> list[Any]:
 
 def _order_to_data(order: Permutation) -> dict[str, Any]:
     """Dictionaries are lists of pairs, for JSON has only texts as keys; of a predicate it is kept that there is one."""
-    said = {name: list(map(list, each.items())) if isinstance(each, dict) else each for name, each in order.options.items()}
-    said |= {"where": True} if order.where else {}
+
+    def plain(value: Any) -> Any:
+        value = value.items() if isinstance(value, dict) else value
+        return value if isinstance(value, str) or not isinstance(value, Iterable) else [plain(each) for each in value]
+
+    said = {name: True if name == "where" else plain(value) for name, value in order.options.items()}
     return {"n": order.n, "items": None if order.items is None else list(order.items), **said}
 
 
