@@ -114,21 +114,25 @@ class TestAgainstBruteForce:
         rules = data.draw(strategies.rule_sets(n, kept=data.draw(st.booleans())))
         rules = {name: rule for name, rule in rules.items() if name in ("adjacent", "apart")}
         symmetry = data.draw(st.sampled_from(["cycle", "reversal", ("cycle", "reversal")]))
-        expected = brute_force(list(range(n)), rules, symmetry=symmetry)
-        if expected:
-            order = make(n, rules, symmetry=symmetry)
-            assert order.size == len(expected)
-        else:
+        choose = data.draw(st.sampled_from([None, *range(1, n)])) if n > 1 else None
+        expected = brute_force(list(range(n)), rules, choose, symmetry)
+        if not expected:
             with pytest.raises(errors.RuleError, match="no order"):
-                make(n, rules, symmetry=symmetry)
+                make(n, rules, symmetry=symmetry, choose=choose)
+            return
+        order = make(n, rules, symmetry=symmetry, choose=choose)
+        points = order.every_row()[:, : order.length].tolist()
+        assert {frozenset(images(tuple(point), symmetry)) for point in points} == expected
+        assert len(points) == len(expected)
 
     @given(st.data())
     def test_feasible_moves(self, data: st.DataObject) -> None:
         """The mask is what `holds` says of the neighbours written out."""
         n = data.draw(st.integers(2, 14))
-        rules = data.draw(strategies.rule_sets(n))
+        cyclic = data.draw(st.booleans())
+        rules = data.draw(strategies.rule_sets(n, cyclic=cyclic))
         shape: dict[str, Any] = {}
-        if data.draw(st.booleans()):
+        if cyclic:
             rules = {name: rule for name, rule in rules.items() if name in ("adjacent", "apart")}
             shape = {"symmetry": "cycle"}
         order = make(n, rules, **shape)
@@ -507,6 +511,19 @@ class TestSearch:
         assert heights[0] > landscape.value(rows[:2]).max()
 
 
+@pytest.mark.parametrize("settings", [{"search": "relaxation"}, {"acquisition": "thompson"}, {"ascent": "first"}], ids=str)
+@pytest.mark.parametrize("kind", ["before", "slots", "neighbours", "predicate", "ring", "mixed"])
+def test_other_searches_keep_the_rules(kind: str, settings: dict[str, Any]) -> None:
+    space = SPACES[kind]
+    optimizer = mb.Optimizer(space, "mergebo", initial=4, **settings)
+    for _ in range(9):
+        trial = optimizer.ask()
+        optimizer.tell(trial, objective(space, trial.point))
+    rows = np.array(optimizer._rows)
+    np.testing.assert_array_equal(space.kept(rows), rows)
+    assert len(np.unique(rows, axis=0)) == 9
+
+
 class TestChosenItems:
     """Models of k chosen items do not see the others."""
 
@@ -574,6 +591,15 @@ class TestSpaces:
         state = json.loads(json.dumps(mb.Optimizer(SPACES["predicate"], "random").state()))
         with pytest.raises(errors.ArgumentError, match=r"give it as from_state\(\.\.\., where=f\)"):
             mb.Optimizer.from_state(state)
+        steps = {
+            "a": mb.Permutation(3, where=lambda order: order[0] != 1),
+            "b": mb.Permutation(3, where=lambda order: order[0] == 1),
+        }
+        state = json.loads(json.dumps(mb.Optimizer(mb.Space(**steps), "random").state()))
+        space = mb.Optimizer.from_state(state, where={name: each.where for name, each in steps.items()}).space
+        assert space == mb.Space(**steps)
+        with pytest.raises(errors.ArgumentError, match="b had a predicate"):
+            mb.Optimizer.from_state(state, where={"a": steps["a"].where})
 
     def test_old_states_load(self) -> None:
         plain = mb.Optimizer(mb.PermutationSpace(items=["a", "b"]), "random").state()

@@ -113,6 +113,8 @@ Pairs: TypeAlias = Iterable[Sequence[Any]]
 
 LISTED = 50_000
 """Orders with rules are counted up to so many; of more there are taken to be infinitely many."""
+NUMBERS = 10_000_000
+"""In all of these together."""
 TRIED = 2_000
 """Random orders among which one must satisfy a predicate."""
 STRIDES = 50
@@ -285,15 +287,16 @@ class Permutation(Variable):
         if self.rules is None:
             return np.array(list(itertools.permutations(range(self.n))), np.int64)
         if self._listed is None:
-            raise ExhaustedError(f"there are too many orders to list, more than {LISTED}")
+            raise ExhaustedError(f"there are too many orders to list: {self}")
         return self._listed
 
     @cached_property
     def _listed(self) -> Ints | None:
         assert self.rules is not None
-        out = np.empty((LISTED, self.n), np.int64)
+        most = min(LISTED, NUMBERS // self.n)
+        out = np.empty((most, self.n), np.int64)
         sides = ("cycle" in self.symmetry, "reversal" in self.symmetry)
-        count = compiled.every_order(self.rules.tables, *self._kinds, *sides, LISTED, 200 * LISTED, out)
+        count = compiled.every_order(self.rules.tables, *self._kinds, *sides, most, 200 * most, out)
         return None if count < 0 else out[:count][self._satisfying(out[:count])].copy()
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:

@@ -19,6 +19,8 @@ Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
 Design: TypeAlias = Literal["spread", "uniform"]
 
+Where: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]] | None
+
 FORMAT = 1
 """Version of what `state` returns."""
 
@@ -176,8 +178,12 @@ class Optimizer:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], *, where: Callable[[Any], object] | None = None) -> Optimizer:
-        """The optimiser that `state()` described; `where` is the predicate of its orders, if they have one."""
+    def from_state(cls, state: Mapping[str, Any], *, where: Where = None) -> Optimizer:
+        """The optimiser that `state()` described.
+
+        `where` is the predicate of its orders, if they have one, which a state cannot hold; a dictionary by the variables'
+        names if they have several.
+        """
         try:
             if state["format"] != FORMAT:
                 raise ArgumentError(f"the state has format {state['format']}; this version reads format {FORMAT}")
@@ -231,23 +237,24 @@ def _order_to_data(order: Permutation) -> dict[str, Any]:
     return {"n": order.n, "items": None if order.items is None else list(order.items), **said}
 
 
-def _space_from_data(data: Mapping[str, Any], where: Callable[[Any], object] | None) -> AnySpace:
+def _space_from_data(data: Mapping[str, Any], where: Where) -> AnySpace:
     if "items" in data and "n" in data:
-        return PermutationSpace(**_order_options(data, where))
+        return PermutationSpace(**_order_options("order", data, where))
     kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Real)}
     variables = {}
     for name, (kind, *values) in data.items():
         if values and isinstance(values[0], Mapping):
-            variables[name] = kinds[kind](**_order_options(values[0], where))
+            variables[name] = kinds[kind](**_order_options(name, values[0], where))
         else:
             variables[name] = kinds[kind](*values)
     return Space(**variables)
 
 
-def _order_options(data: Mapping[str, Any], where: Callable[[Any], object] | None) -> dict[str, Any]:
+def _order_options(name: str, data: Mapping[str, Any], where: Where) -> dict[str, Any]:
     """What `_order_to_data` wrote, as arguments."""
     if data.get("where"):
-        if where is None:
-            raise ArgumentError("the orders had a predicate, which a state cannot hold: give it as from_state(..., where=f)")
-        data = {**data, "where": where}
+        predicate = where.get(name) if isinstance(where, Mapping) else where
+        if predicate is None:
+            raise ArgumentError(f"{name} had a predicate, which a state cannot hold: give it as from_state(..., where=f)")
+        data = {**data, "where": predicate}
     return {**data, **{name: dict(data[name]) for name in ("fixed", "window") if name in data}}

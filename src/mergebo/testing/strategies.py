@@ -51,8 +51,11 @@ def posets(draw: st.DrawFn, n: int, high: int = 12) -> list[tuple[int, int]]:
 
 
 @st.composite
-def rule_sets(draw: st.DrawFn, n: int, kept: bool = True) -> dict[str, Any]:
-    """Rules of orders of n items, as `Permutation` takes them: kept by some order, or as likely as not by none."""
+def rule_sets(draw: st.DrawFn, n: int, kept: bool = True, cyclic: bool = False) -> dict[str, Any]:
+    """Rules of orders of n items, as `Permutation` takes them: kept by some order, or as likely as not by none.
+
+    With `cyclic` rules about neighbours are kept by some round.
+    """
     order = draw(st.permutations(range(n)))
     rules: dict[str, Any] = {}
     some = st.lists(
@@ -64,7 +67,7 @@ def rule_sets(draw: st.DrawFn, n: int, kept: bool = True) -> dict[str, Any]:
         ]
         pairs = draw(some)
         rules["adjacent"] = [(order[b], order[a]) for a, b in pairs if not kept or b - a == 1]
-        rules["apart"] = [(order[a], order[b]) for a, b in draw(some) if not kept or b - a > 1]
+        rules["apart"] = [(order[a], order[b]) for a, b in draw(some) if not kept or 1 < b - a < n - cyclic]
     windows = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, 2), st.integers(0, 2)), max_size=3))
     around = {order[s]: (max(0, s - left), min(n - 1, s + right)) for s, left, right in windows}
     if not kept and n > 1:
