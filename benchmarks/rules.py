@@ -68,7 +68,7 @@ def feasible() -> list[Row]:
     count = wrong = 0
     for n, seed in [(n, seed) for n in SIZES for seed in range(4)]:
         space = partial_order(n, (seed + 1) * n // 2, seed)
-        drawn = space.sample_rows(200, seed=seed)
+        drawn = space.sample_rows(220, seed=seed)
         around = [random_neighbours(row, space, tuple(MOVES), 21, np.random.default_rng(seed)) for row in drawn[:10]]
         asked = []
         for method in ("bops-h", "local-search", "genetic", "auto"):

@@ -36,6 +36,8 @@ def keeps(point: list[Any], rules: dict[str, Any], cyclic: bool = False) -> bool
     before = set(rules.get("before", []))
     while more := {(a, d) for a, b in before for c, d in before if b == c} - before:
         before |= more
+    if any(a == b for a, b in before):
+        return False  # in a circle nothing is before anything, chosen or not
     windows = {**{item: (slot, slot) for item, slot in rules.get("fixed", {}).items()}, **rules.get("window", {})}
     return (
         all(i < j for a, b in before for i, j in pairs(a, b))
@@ -600,6 +602,12 @@ class TestSpaces:
         assert space == mb.Space(**steps)
         with pytest.raises(errors.ArgumentError, match="b had a predicate"):
             mb.Optimizer.from_state(state, where={"a": steps["a"].where})
+
+    def test_numbers_of_numpy_are_numbers(self) -> None:
+        one, two = np.array([1, 2])
+        space = mb.PermutationSpace(5, before=np.array([[0, 1]]), fixed={one: two}, window={two: np.array([0, 3])})
+        assert space == mb.PermutationSpace(5, before=[(0, 1)], fixed={1: 2}, window={2: (0, 3)})
+        assert mb.Optimizer.from_state(json.loads(json.dumps(mb.Optimizer(space, "random").state()))).space == space
 
     def test_old_states_load(self) -> None:
         plain = mb.Optimizer(mb.PermutationSpace(items=["a", "b"]), "random").state()

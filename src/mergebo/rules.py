@@ -203,7 +203,7 @@ class Rules:
             return f"no order keeps these rules, which go round in a circle: {' before '.join([*said, said[0]])}"
         deadline = time.monotonic() + SECONDS
         kept = [rule for rule in self.rules if rule.kind in ("before", "slots")]
-        if self.length < self.n or replace(self, rules=tuple(kept))._infeasible(1.0) is not True:
+        if not replace(self, rules=tuple(kept))._infeasible(1.0):
             kept = list(self.rules)
         for rule in list(kept):
             rest = [each for each in kept if each is not rule]

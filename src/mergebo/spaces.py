@@ -438,21 +438,27 @@ def _pairs(what: str, given: Any) -> tuple[tuple[Any, Any], ...]:
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
             raise ArgumentError(example)
-    return tuple((a, b) for a, b in pairs)
+    return tuple((_plain(a), _plain(b)) for a, b in pairs)
 
 
 def _named(what: str, given: Any, example: str) -> Iterable[tuple[Any, Any]]:
     if not isinstance(given, Mapping):
         raise ArgumentError(f"{what} is a dictionary such as {example}, got {given!r}")
-    return given.items()
+    return ((_plain(item), _plain(value)) for item, value in given.items())
 
 
 def _window(item: Any, slots: Any) -> tuple[int, int]:
-    if isinstance(slots, str) or not isinstance(slots, Sequence) or len(slots) != 2:
+    if isinstance(slots, str) or not isinstance(slots, Sequence | np.ndarray) or len(slots) != 2:
         raise ArgumentError(f"a window is a first and a last slot such as (2, 5), got {slots!r} for {item!r}")
-    if slots[0] > slots[1]:
-        raise ArgumentError(f"a window runs from its first to its last slot, got {tuple(slots)} for {item!r}")
-    return slots[0], slots[1]
+    first, last = (_plain(slot) for slot in slots)
+    if first > last:
+        raise ArgumentError(f"a window runs from its first to its last slot, got {(first, last)} for {item!r}")
+    return first, last
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy's as Python's, which JSON takes."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)
