@@ -85,8 +85,19 @@ def walk(n: int, move: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return steps, items
 
 
+def feasible_moves(order: Rows, variable: Permutation, move: str) -> NDArray[np.bool_]:
+    """Which moves of an order keep the variable's rules and change it, as far as can be said without a predicate."""
+    slots, rules = move_slots(variable.n, move), variable.rules
+    if rules is None:
+        return np.ones(len(slots), bool)
+    return np.asarray(rules.feasible_moves(order, move, slots) & (slots.min(axis=1) < variable.length))
+
+
 def neighbourhoods(row: Rows, space: AnySpace, moves: Iterable[str]) -> Iterator[Rows]:
-    """All rows that differ from `row` by one move of one order, or by one flipped choice: an array for each kind of move."""
+    """All rows that differ from `row` by one move of one order, or by one flipped choice: an array for each kind of move.
+
+    In a space with rules these are in canonical form, and keep the rules.
+    """
     for name, where in space.slices.items():
         match space.variables[name]:
             case Permutation(n):
@@ -98,25 +109,37 @@ def neighbourhoods(row: Rows, space: AnySpace, moves: Iterable[str]) -> Iterator
         for block in blocks:
             changed = np.tile(row, (len(block), 1))
             changed[:, where] = block
-            yield changed
+            yield other_rows(row, changed, space)
+
+
+def other_rows(row: Rows, changed: Rows, space: AnySpace) -> Rows:
+    """Changed rows as the space has them, without those that break its rules or mean the same as `row`."""
+    if not space.ruled:
+        return changed
+    kept = space.kept(changed)
+    return np.asarray(kept[(kept != row).any(axis=1)])
 
 
 def random_neighbours(row: Rows, space: AnySpace, moves: Iterable[str], count: int, rng: np.random.Generator) -> Rows:
     """About `count` different rows of those that `neighbourhoods` lists, of every kind alike; only they are written out."""
-    kinds: list[tuple[slice, str, int]] = []
+    kinds: list[tuple[slice, str, int | Ints]] = []  # how many moves there are, or which
     for name, where in space.slices.items():
         match space.variables[name]:
+            case Permutation(n) as variable if variable.ruled:
+                order = row[where].astype(np.int64)
+                kinds += [(where, move, np.flatnonzero(feasible_moves(order, variable, move))) for move in moves]
             case Permutation(n):
                 kinds += [(where, move, len(move_slots(n, move))) for move in moves]
             case Binary(choices):
                 kinds.append((where, "flip", choices))
     found = [np.empty((0, len(row)), row.dtype)]
-    for where, move, size in kinds:
-        which = rng.choice(size, min(size, -(-count // len(kinds))), replace=False)
+    for where, move, there in kinds:
+        size = there if isinstance(there, int) else len(there)
+        which = rng.choice(there, min(size, -(-count // len(kinds))), replace=False) if size else np.empty(0, np.int64)
         changed = np.tile(row, (len(which), 1))
         if move == "flip":
             changed[np.arange(len(which)), where.start + which] ^= 1
         else:
             changed[:, where] = row[where][move_table(where.stop - where.start, move, which)]
         found.append(changed)
-    return np.concatenate(found)
+    return other_rows(row, np.concatenate(found), space)

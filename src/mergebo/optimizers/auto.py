@@ -47,6 +47,9 @@ def _mallows(n: int) -> Similarity:
     return ByMap(EnumerationMap(n), "rank")
 
 
+ROUND = ("neighbours", "succession", "spacings")
+"""Families that know orders that are the same from another slot on; others read the one that stands for them all."""
+
 MAPPED = ("neighbours", "succession")
 """Families that can have a map of the items."""
 
@@ -122,7 +125,7 @@ def plain_model(past: Past, family: str) -> GP:
 def likeliest(past: Past, family: str) -> int:
     """Which of a family's similarities fits the results best."""
     orders = [variable for variable in past.space.variables.values() if isinstance(variable, Permutation)]
-    count = max((len(FAMILIES[family](order.n)) for order in orders), default=1)
+    count = max((1 if "cycle" in order.symmetry else len(FAMILIES[family](order.n)) for order in orders), default=1)
     if count == 1 or len(past) < 2:
         return 0
     return int(np.argmin([unlikelihood(_model(past, family, which)) for which in range(count)]))
@@ -149,12 +152,25 @@ def unlikelihood(model: GP) -> float:
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
     """Each family's model and share of the evidence; for large points, slow families only if there are no others."""
-    quick = [name for name in families if past.space.width <= SMALL or name not in SMALL_ONLY]
-    models = {name: plain_model(past, name) for name in quick or families}
+    fitting = [name for name in families if suits(past.space, name)] or families
+    quick = [name for name in fitting if past.space.width <= SMALL or name not in SMALL_ONLY]
+    models = {name: plain_model(past, name) for name in quick or fitting}
     losses = np.array([unlikelihood(model) for model in models.values()])
     weights = np.exp(losses.min() - losses)
     weights /= weights.sum()
     return {name: (model, float(weight)) for (name, model), weight in zip(models.items(), weights, strict=True)}
+
+
+def suits(space: AnySpace, family: str) -> bool:
+    """Whether a family has anything to say about the shapes of a space's orders that others do not say as well."""
+    for order in space.variables.values():
+        if isinstance(order, Permutation):
+            both = len(order.symmetry) == 2 and family == "succession"  # the same as neighbours
+            if both or ("cycle" in order.symmetry and family not in ROUND):
+                return False
+            if order.choose is not None and family == "spacings":
+                return False
+    return True
 
 
 @lru_cache(maxsize=4)
@@ -192,9 +208,11 @@ def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) ->
 
 def _pairs(space: AnySpace, family: str) -> Adjacency:
     """Which neighbouring pairs a family with a map looks at."""
+    assert isinstance(space, PermutationSpace)
     (found,) = FAMILIES[family](space.width)
-    assert isinstance(found, Adjacency)
-    return found
+    shaped = found.shaped(space.order)
+    assert isinstance(shaped, Adjacency)
+    return shaped
 
 
 @lru_cache(maxsize=128)
@@ -306,7 +324,9 @@ def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
     """
     space = past.space
     wanted = [name for name in MAPPED if name in found and found[name][1] > WORTH_A_MAP]
-    if not wanted or not isinstance(space, PermutationSpace) or space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
+    if not wanted or not isinstance(space, PermutationSpace) or space.order.choose is not None:
+        return None
+    if space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
         return None
     recent = [past.first(k + 1) for k in range(len(past) - WATCHED, len(past))]
     plain = np.mean([surprise(each, tuple(found))[0] for each in recent])
@@ -322,9 +342,10 @@ def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
 def repaired(model: GP, rows: Rows) -> Rows:
     """Rows whose orders are rid of neighbouring pairs that the model thinks little of, if it looks at pairs.
 
-    Near a row the expected value is about a sum over pairs. Single moves find few such pairs in a long order.
+    Near a row the expected value is about a sum over pairs. Single moves find few such pairs in a long order. A row that
+    breaks the rules of its space by that stays as it was.
     """
-    rows, first = rows.copy(), 0
+    given, rows, first = rows, rows.copy(), 0
     for name, factor in model.similarity.factors.items():
         if isinstance(factor, Adjacency):
             where = model.similarity.space.slices[name]
@@ -335,6 +356,9 @@ def repaired(model: GP, rows: Rows) -> Rows:
                     costs += model.trend.costs
                 shorten(row[where], costs, factor.directed, factor.cyclic)
         first += factor.lengthscales
+    space = model.similarity.space
+    if space.ruled:
+        rows = np.concatenate([(*space.kept(row[None]), old)[:1] for row, old in zip(rows, given, strict=True)])
     return rows
 
 

@@ -61,7 +61,10 @@ class LocalSearch:
 
 @dataclass(frozen=True)
 class Genetic:
-    """A steady-state genetic algorithm: order crossover of two good points, then a random move."""
+    """A steady-state genetic algorithm: order crossover of two good points, then a random move.
+
+    A child that breaks rules is sorted anew, as close to itself as they allow; if that fails another one is made.
+    """
 
     population: int = 20
     mutation: float = 0.5
@@ -72,6 +75,11 @@ class Genetic:
             # Binary tournaments: of two drawn parents the better one, which comes first.
             a, b = (parents[rng.integers(len(parents), size=2).min()] for _ in range(2))
             child = crossover(a, b, history.space, rng)
+            if history.space.ruled:
+                mended = history.space.kept(child[None], closest=True)
+                if not len(mended):
+                    continue
+                child = mended[0]
             if rng.random() < self.mutation:
                 around = random_neighbours(child, history.space, ("swap",), 1, rng)
                 child = around[rng.integers(len(around))] if len(around) else child

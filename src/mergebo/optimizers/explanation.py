@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -14,7 +15,7 @@ from mergebo.errors import UnsupportedError
 from mergebo.optimizers.auto import Past, best_map, structures
 from mergebo.optimizers.history import History, every_row
 from mergebo.permutations import Ints, invert
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.surrogate import GP
 from mergebo.surrogate.places import PathCosts
 from mergebo.surrogate.similarity import Floats, Singles
@@ -208,7 +209,7 @@ def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
 def explain(history: History, direction: str) -> Explanation:
     """What a history says, whichever method made it."""
     space, count = history.space, len(history.values)
-    items = {name: _names(space, each.n) for name, each in space.variables.items() if isinstance(each, Permutation)}
+    items = {name: _names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
     if count < 2 or np.ptp(history.values) == 0:
         return Explanation(count, direction, {}, 0.0, (), None, items)
     past = Past.of(space, history.rows, history.values)
@@ -272,7 +273,7 @@ def _groups(
         said = "" if len(space.variables) == 1 else f"{name}: "
         match variable:
             case Permutation():
-                groups += _order_groups(name, said, items[name], structures)
+                groups += _order_groups(variable, name, said, items[name], structures)
             case Binary(count):
                 groups.append(_choice_group(name, count))
             case _:
@@ -285,9 +286,41 @@ def _choice_group(variable: str, count: int) -> _Group:
     return _Group("choice", variable, every, lambda x, j: _split(x[j[:, 0]] == 1), lambda j: f"{variable} {j[0]} is 1")
 
 
-def _order_groups(variable: str, said: str, names: tuple[str, ...], structures: Mapping[str, float]) -> Iterator[_Group]:
-    n = len(names)
+def _order_groups(
+    order: Permutation, variable: str, said: str, names: tuple[str, ...], structures: Mapping[str, float]
+) -> Iterator[_Group]:
+    n, length = len(names), order.length
     pairs = np.stack(np.triu_indices(n, 1), axis=1)
+    if "cycle" not in order.symmetry:  # where no slot is the first, none is before another
+        yield from _slot_groups(order, variable, said, names, pairs)
+    # Being neighbours means what it means to the likeliest family that looks at neighbours; to others it is no cause.
+    likely = (name for name, share in structures.items() if share >= NEGLIGIBLE and name in STRUCTURES)
+    family = next((name for name in likely if STRUCTURES[name][1] == "adjacency"), None)
+    if family is None:
+        return
+    directed = family == "succession" and "reversal" not in order.symmetry
+    closed = family == "neighbours" or "cycle" in order.symmetry
+
+    def adjacent(ranks: Rows, p: Ints) -> Singles:
+        first, second = ranks[p[:, 0]], ranks[p[:, 1]]
+        gap = second - first
+        beside = gap == 1 if directed else np.abs(gap) == 1
+        if closed:
+            beside |= gap == 1 - length if directed else np.abs(gap) == length - 1
+        return _split(beside & (np.maximum(first, second) < length))
+
+    between = "right before" if directed else "next to"
+    yield _Group(
+        "adjacency",
+        variable,
+        np.concatenate([pairs, pairs[:, ::-1]]) if directed else pairs,
+        adjacent,
+        lambda p: f"{said}{names[p[0]]} {between} {names[p[1]]}",
+    )
+
+
+def _slot_groups(order: Permutation, variable: str, said: str, names: tuple[str, ...], pairs: Ints) -> Iterator[_Group]:
+    n, length = len(names), order.length
     yield _Group(
         "precedence",
         variable,
@@ -301,38 +334,17 @@ def _order_groups(variable: str, said: str, names: tuple[str, ...], structures: 
         gap = (ranks[p[:, 1]] - ranks[p[:, 0]]).astype(np.float32)
         return np.asarray(6 * np.sign(gap) - gap * np.float32(12 / (n + 1)))
 
-    if n > 2:
+    if n > 2 and not order.ruled:
         yield _Group(
             "exchange", variable, pairs, alone, lambda p: f"{said}{names[p[0]]} before {names[p[1]]}, all else equal"
         )
-    regions = REGIONS[min(3, n)]
+    regions = REGIONS[min(3, length)]
     yield _Group(
         "position",
         variable,
         np.stack(np.divmod(np.arange(n * len(regions)), len(regions)), axis=1),
-        lambda ranks, p: _split(ranks[p[:, 0]] * len(regions) // n == p[:, 1:]),
+        lambda ranks, p: _split(ranks[p[:, 0]] * len(regions) // length == p[:, 1:]),
         lambda p: f"{said}{names[p[0]]} {regions[p[1]]}",
-    )
-    # Being neighbours means what it means to the likeliest family that looks at neighbours; to others it is no cause.
-    likely = (name for name, share in structures.items() if share >= NEGLIGIBLE and name in STRUCTURES)
-    family = next((name for name in likely if STRUCTURES[name][1] == "adjacency"), None)
-    if family is None:
-        return
-
-    def adjacent(ranks: Rows, p: Ints) -> Singles:
-        gap = ranks[p[:, 1]] - ranks[p[:, 0]]
-        if family == "succession":
-            return _split(gap == 1)
-        apart = np.abs(gap)
-        return _split((apart == 1) | (apart == n - 1) if family == "neighbours" else apart == 1)
-
-    between = "right before" if family == "succession" else "next to"
-    yield _Group(
-        "adjacency",
-        variable,
-        np.concatenate([pairs, pairs[:, ::-1]]) if family == "succession" else pairs,
-        adjacent,
-        lambda p: f"{said}{names[p[0]]} {between} {names[p[1]]}",
     )
 
 
@@ -382,8 +394,9 @@ def _estimates(scores: Singles, predicted: Floats) -> tuple[Floats, Floats]:
 def _values(space: AnySpace, variable: str, rows: Rows) -> Rows:
     """What a variable is in all rows, a line for each choice; for an order the ranks, a line for each item."""
     values = rows[:, space.slices[variable]].astype(np.int64)
-    if isinstance(space.variables[variable], Permutation):
-        values = invert(values)
+    order = space.variables[variable]
+    if isinstance(order, Permutation):
+        values = np.minimum(invert(values), order.length)  # what is not chosen is behind it all
     return np.ascontiguousarray(values.T.astype(np.int32))
 
 
@@ -412,7 +425,8 @@ def _effect(group: _Group, where: Ints, estimate: float, deviation: float, sign:
     return Effect(group.kind, group.words(where), group.variable, at, sign * estimate, deviation, estimate < 0)
 
 
-def _names(space: AnySpace, n: int) -> tuple[str, ...]:
-    """What items are called."""
-    items = space.items if isinstance(space, PermutationSpace) and space.items is not None else range(n)
-    return tuple(map(str, items))
+def _names(order: Permutation) -> tuple[str, ...]:
+    """What items are called; copies of one are numbered."""
+    items = [str(item) for item in (range(order.n) if order.items is None else order.items)]
+    count = Counter(items)
+    return tuple(f"{item} ({items[: k + 1].count(item)})" if count[item] > 1 else item for k, item in enumerate(items))

@@ -65,8 +65,8 @@ def every_row(space: AnySpace) -> Rows:
     parts = []
     for variable in space.variables.values():
         match variable:
-            case Permutation(n):
-                parts.append(list(itertools.permutations(range(n))))
+            case Permutation():
+                parts.append([tuple(row) for row in variable.every_row().tolist()])
             case Binary(count):
                 parts.append(list(itertools.product((0, 1), repeat=count)))
             case _:

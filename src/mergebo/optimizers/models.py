@@ -86,7 +86,10 @@ class ModelBased:
         landscape = Acquisition(model, ACQUISITIONS[self.acquisition], best, self.moves, device)
         starts = np.concatenate([history.best(self.incumbents), history.space.sample_rows(self.randoms, seed=rng)])
         if self.search == "relaxation":
-            rows, steps = Relaxation(model, best).climb(starts, self.steps), 0
+            ends = Relaxation(model, best).climb(starts, self.steps)
+            rows, steps = history.space.kept(ends, closest=True), 0
+            if not len(rows):
+                return history.fresh_row(rng)
         else:
             rows, steps = starts, self.steps
         width = history.space.width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -13,11 +13,13 @@ from mergebo.errors import ArgumentError, ShapeError, TrialError, unknown_choice
 from mergebo.optimizers.explanation import Explanation, explain
 from mergebo.optimizers.history import History
 from mergebo.optimizers.methods import make_method
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space, Variable
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
 Design: TypeAlias = Literal["spread", "uniform"]
+
+Where: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]] | None
 
 FORMAT = 1
 """Version of what `state` returns."""
@@ -140,10 +142,7 @@ class Optimizer:
 
     def _history(self) -> History:
         def rows(which: list[int]) -> Rows:
-            kind = np.result_type(
-                *(variable.sample((), np.random.default_rng(0)) for variable in self.space.variables.values())
-            )
-            return np.array([self._rows[k] for k in which], kind).reshape(len(which), self.space.width)
+            return np.array([self._rows[k] for k in which], self.space.dtype).reshape(len(which), self.space.width)
 
         done = [k for k in self._finished if self._trials[k].state == "done"]
         return History(
@@ -179,13 +178,17 @@ class Optimizer:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Optimizer:
-        """The optimiser that `state()` described."""
+    def from_state(cls, state: Mapping[str, Any], *, where: Where = None) -> Optimizer:
+        """The optimiser that `state()` described.
+
+        `where` is the predicate of its orders, if they have one, which a state cannot hold; a dictionary by the variables'
+        names if they have several.
+        """
         try:
             if state["format"] != FORMAT:
                 raise ArgumentError(f"the state has format {state['format']}; this version reads format {FORMAT}")
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in state["settings"].items()}
-            space = _space_from_data(state["space"])
+            space = _space_from_data(state["space"], where)
             made = cls(
                 space,
                 state["method"],
@@ -211,12 +214,47 @@ class Optimizer:
 
 def _space_to_data(space: AnySpace) -> dict[str, Any]:
     if isinstance(space, PermutationSpace):
-        return {"n": space.n, "items": None if space.items is None else list(space.items)}
-    return {name: [type(each).__name__, *vars(each).values()] for name, each in space.variables.items()}
+        return _order_to_data(space.order)
+    return {name: _variable_to_data(each) for name, each in space.variables.items()}
 
 
-def _space_from_data(data: Mapping[str, Any]) -> AnySpace:
+def _variable_to_data(variable: Variable) -> list[Any]:
+    kind = type(variable).__name__
+    if isinstance(variable, Permutation):
+        named = variable.items is not None or variable.options
+        return [kind, _order_to_data(variable) if named else variable.n]
+    return [kind, *vars(variable).values()]
+
+
+def _order_to_data(order: Permutation) -> dict[str, Any]:
+    """Dictionaries are lists of pairs, for JSON has only texts as keys; of a predicate it is kept that there is one."""
+
+    def plain(value: Any) -> Any:
+        value = value.items() if isinstance(value, dict) else value
+        return value if isinstance(value, str) or not isinstance(value, Iterable) else [plain(each) for each in value]
+
+    said = {name: True if name == "where" else plain(value) for name, value in order.options.items()}
+    return {"n": order.n, "items": None if order.items is None else list(order.items), **said}
+
+
+def _space_from_data(data: Mapping[str, Any], where: Where) -> AnySpace:
     if "items" in data and "n" in data:
-        return PermutationSpace(data["n"], items=data["items"])
+        return PermutationSpace(**_order_options("order", data, where))
     kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Real)}
-    return Space(**{name: kinds[kind](*values) for name, (kind, *values) in data.items()})
+    variables = {}
+    for name, (kind, *values) in data.items():
+        if values and isinstance(values[0], Mapping):
+            variables[name] = kinds[kind](**_order_options(name, values[0], where))
+        else:
+            variables[name] = kinds[kind](*values)
+    return Space(**variables)
+
+
+def _order_options(name: str, data: Mapping[str, Any], where: Where) -> dict[str, Any]:
+    """What `_order_to_data` wrote, as arguments."""
+    if data.get("where"):
+        predicate = where.get(name) if isinstance(where, Mapping) else where
+        if predicate is None:
+            raise ArgumentError(f"{name} had a predicate, which a state cannot hold: give it as from_state(..., where=f)")
+        data = {**data, "where": predicate}
+    return {**data, **{name: dict(data[name]) for name in ("fixed", "window") if name in data}}

@@ -25,8 +25,11 @@ def to_cube(rows: Rows, space: AnySpace) -> Floats:
     out = np.empty(rows.shape)
     for name, where in space.slices.items():
         match space.variables[name]:
-            case Permutation(n):
+            case Permutation(n) as variable:
                 out[:, where] = (invert(rows[:, where]) + 0.5) / n
+                if variable.choose is not None:  # what is not chosen has no place of its own
+                    chosen = out[:, where] < variable.choose / n
+                    out[:, where] = np.where(chosen, out[:, where], (1 + variable.choose / n) / 2)
             case Binary():
                 out[:, where] = 0.25 + 0.5 * rows[:, where]
             case other:
@@ -95,8 +98,12 @@ class Turbo:
         spread = float(values.std()) or 1.0
         points = self._thompson(cube, -(values - values.mean()) / spread, region.length, rng)
         found = from_cube(points, history.space)
-        fresh = found[~history.is_tried(found)]
-        return fresh[0] if len(fresh) else history.fresh_row(rng)
+        for some in np.array_split(found, -(-len(found) // 50)) if history.space.ruled else [found]:
+            some = history.space.kept(some, closest=True)  # few are mended, the likeliest first
+            fresh = some[~history.is_tried(some)]
+            if len(fresh):
+                return np.asarray(fresh[0])
+        return history.fresh_row(rng)
 
     def _thompson(self, cube: Floats, y: Floats, length: float, rng: np.random.Generator) -> Floats:
         """Candidates of the trust region, the likeliest best first."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from mergebo.compiled import scans, walks
 from mergebo.errors import UnsupportedError
@@ -51,6 +52,18 @@ class Similarity(ABC):
         for part in _parts(len(move_slots(n, move)), max(n, self.lengthscales * len(rows))):
             distances = self.distance(centre[move_table(n, move, part)], rows)
             yield np.tensordot(weights, distances.reshape(len(weights), -1, len(rows)), axes=1).astype(np.float32)
+
+    def shaped(self, variable: Permutation) -> Similarity:
+        """The same idea for a variable's shape of order, which is plain more often than not.
+
+        Of orders that are the same by symmetry it reads the one that stands for them, unless it can do better.
+        """
+        if variable.choose is not None:
+            raise UnsupportedError(
+                f"{self} compares whole orders, not {variable.choose} of {variable.n} items; "
+                "auto, bops-h, spearman, turbo and methods without a model take these"
+            )
+        return self
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         """The same factor as a GPyTorch kernel that reads these columns of a point."""
@@ -118,6 +131,11 @@ class ByMap(Similarity):
 
         return _scanned(others, moves, kind, WALKED, scan)
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        if variable.choose is not None and isinstance(self.map, EnumerationMap) and self.view == "rank":
+            return ChosenPairs(variable.n, variable.choose)
+        return super().shaped(variable)
+
     def _read(self, *rows: Rows) -> tuple[Rows, ...]:
         return tuple(each if self.view == "order" else invert(each) for each in rows)
 
@@ -141,6 +159,10 @@ class Displacement(Similarity):
     @abstractmethod
     def largest(self) -> float:
         """What sums of displacements are divided by."""
+
+    def shaped(self, variable: Permutation) -> Similarity:
+        chosen = variable.choose
+        return self if chosen is None else ChosenDisplacement(variable.n, chosen, type(self)(chosen).reach)  # type: ignore[call-arg]
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         change = _displacements(centre, rows, move, np.ones(self.n), self.reach)
@@ -193,6 +215,9 @@ class Ranks(Similarity):
         change = _scanned(rows, len(move_slots(self.n, move)), np.int64, WALKED, scan)
         return _blocks(change, weights[0] / self._largest, weights[0] * self.distance(centre[None], rows))
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        return self if variable.choose is None else ChosenRanks(variable.n, variable.choose)
+
     @property
     def _largest(self) -> float:
         return max(1.0, self.n * (self.n**2 - 1) / 3)  # between an order and its reverse
@@ -234,6 +259,9 @@ class Joint(Similarity):
     def distance(self, a: Rows, b: Rows) -> Floats:
         return _stacked(part.distance(a, b) for part in self.parts)
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        return Joint(tuple(part.shaped(variable) for part in self.parts))
+
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         scans = [part.scan(centre, rows, move, own) for part, own in _own_weights(self.parts, weights)]
         for blocks in zip(*scans, strict=True):
@@ -250,20 +278,25 @@ class Spacings(Similarity):
     """Orders are alike if pairs of items are as far apart: `sum over pairs of (gap - other gap)^2`, gaps in slots.
 
     With several `columns` slots lie on a grid, row by row, and a gap is that of the rows and that of the columns together.
+    With `cyclic` they lie on a circle, and a gap is the shorter way round.
     """
 
     n: int
     columns: int = 1
+    cyclic: bool = False
+
+    def shaped(self, variable: Permutation) -> Similarity:
+        return Spacings(self.n, cyclic=True) if "cycle" in variable.symmetry else super().shaped(variable)
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         i, j = np.triu_indices(self.n, 1)
-        gaps, spread = _gaps(self.n, self.columns)
+        gaps, spread = _gaps(self.n, self.columns, self.cyclic)
         x, y = (gaps[ranks[:, i], ranks[:, j]] for ranks in (invert(a), invert(b)))
         return np.asarray((spread - x @ y.T) / max(1e-9, spread), np.float64)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         steps, _ = walk(self.n, move)
-        gaps, spread = _gaps(self.n, self.columns)
+        gaps, spread = _gaps(self.n, self.columns, self.cyclic)
 
         def scan(part: Rows, out: NDArray[Any]) -> None:
             ranks = invert(part).T
@@ -274,10 +307,12 @@ class Spacings(Similarity):
 
 
 @lru_cache(maxsize=64)
-def _gaps(n: int, columns: int) -> tuple[Singles, float]:
+def _gaps(n: int, columns: int, cyclic: bool) -> tuple[Singles, float]:
     """Gaps between slots less their mean, and the sum of their squares, which all orders have in common."""
     place = np.stack(np.divmod(np.arange(n), columns), axis=1)
     gaps = np.abs(place[:, None] - place[None]).sum(axis=-1).astype(np.float32)
+    if cyclic:
+        gaps = np.minimum(gaps, n - gaps)
     above = np.triu_indices(n, 1)
     gaps -= gaps[above].mean() if n > 1 else 0
     gaps.setflags(write=False)
@@ -323,6 +358,16 @@ class Adjacency(Similarity):
     directed: bool = False
     cyclic: bool = False
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        cyclic, directed = self.cyclic, self.directed
+        if "cycle" in variable.symmetry:
+            cyclic = True
+        if "reversal" in variable.symmetry:
+            directed = False
+        if variable.choose is not None:
+            return ChosenNeighbours(variable.n, variable.choose, directed, cyclic)
+        return Adjacency(self.n, directed, cyclic)
+
     def distance(self, a: Rows, b: Rows) -> Floats:
         return adjacency.cross(a, b, directed=self.directed, cyclic=self.cyclic) / self._largest
 
@@ -351,6 +396,91 @@ class Adjacency(Similarity):
         from mergebo.kernels import AdjacencyKernel
 
         return AdjacencyKernel(self.n, directed=self.directed, cyclic=self.cyclic, active_dims=columns)
+
+
+class Chosen(Similarity):
+    """Orders of `chosen` of n items are alike if what is chosen is; what is not is behind it all, in no order."""
+
+    n: int
+    chosen: int
+
+    def ranks(self, orders: Rows) -> Ints:
+        """The slot of each item, `chosen` if it has none."""
+        return np.minimum(invert(orders), self.chosen)
+
+
+@dataclass(frozen=True)
+class ChosenPairs(Chosen):
+    """If most pairs stand the same way round: Kendall's distance, a pair of which neither is chosen is a tie."""
+
+    n: int
+    chosen: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        i, j = np.triu_indices(self.n, 1)
+        x, y = (np.sign(ranks[:, i] - ranks[:, j]).astype(np.float32) for ranks in (self.ranks(a), self.ranks(b)))
+        pairs = self.chosen * (self.chosen - 1) / 2 + self.chosen * (self.n - self.chosen)
+        return np.asarray((pairs - x @ y.T) / (2 * max(1.0, pairs)), np.float64)
+
+
+@dataclass(frozen=True)
+class ChosenRanks(Chosen):
+    """If slots correlate: squared displacements."""
+
+    n: int
+    chosen: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        k = self.chosen
+        squares = cdist(self.ranks(a), self.ranks(b), "sqeuclidean")
+        return np.asarray(squares / (k * (k + 1) * (2 * k + 1) / 3))
+
+
+@dataclass(frozen=True)
+class ChosenDisplacement(Chosen):
+    """If items are displaced little; displacements by more than `reach` slots count as `reach`."""
+
+    n: int
+    chosen: int
+    reach: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        out = np.empty((len(a), len(b)))
+        scans.displacements(self.ranks(a), self.ranks(b), self.reach, out)
+        return out / float(2 * np.minimum(np.arange(1, self.chosen + 1), self.reach).sum())
+
+
+@dataclass(frozen=True)
+class ChosenNeighbours(Chosen):
+    """If most neighbouring pairs are the same; see `Adjacency`."""
+
+    n: int
+    chosen: int
+    directed: bool
+    cyclic: bool
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        after = self._neighbours(a, 1, -1)
+        shared = (self.n - _differing(after, self._neighbours(b, 1, -2))).astype(np.float64)
+        if not self.directed:
+            shared += self.n - _differing(after, self._neighbours(b, -1, -2))
+        most = max(1, adjacency.maximum(self.chosen, directed=self.directed, cyclic=self.cyclic))
+        return np.maximum(most - shared, 0.0) / most
+
+    def _neighbours(self, orders: Rows, step: int, end: int) -> Ints:
+        """For each item the one `step` slots further on, `end` where there is none."""
+        kept = orders[:, : self.chosen].astype(np.int64)
+        following = np.roll(kept, -step, axis=1)
+        if not self.cyclic or self.chosen == 1:
+            following[:, -1 if step > 0 else 0] = end
+        out = np.full(orders.shape, end)
+        np.put_along_axis(out, kept, following, axis=1)
+        return out
+
+
+def _differing(a: Ints, b: Ints) -> Floats:
+    """In how many columns each row of a differs from each of b."""
+    return np.asarray(np.rint(a.shape[1] * cdist(a, b, "hamming")))
 
 
 @dataclass(frozen=True)
@@ -417,7 +547,7 @@ class Product:
         for name, variable in space.variables.items():
             match variable:
                 case Permutation(n):
-                    factors[name] = orders(n)
+                    factors[name] = orders(n).shaped(variable)
                 case Binary(count):
                     factors[name] = choices(count)
                 case _:
