@@ -89,12 +89,12 @@ class Past:
     @classmethod
     def of(cls, space: AnySpace, rows: Rows, values: Floats) -> Past:
         """From arrays."""
-        return cls(space, np.ascontiguousarray(rows, np.int64).tobytes(), np.asarray(values, np.float64).tobytes())
+        return cls(space, np.ascontiguousarray(rows, space.dtype).tobytes(), np.asarray(values, np.float64).tobytes())
 
     @property
     def rows(self) -> Rows:
         """The rows."""
-        return np.frombuffer(self.row_bytes, np.int64).reshape(-1, self.space.width)
+        return np.frombuffer(self.row_bytes, self.space.dtype).reshape(-1, self.space.width)
 
     @property
     def values(self) -> Floats:
@@ -316,13 +316,15 @@ def repaired(model: GP, rows: Rows) -> Rows:
     rows, first = rows.copy(), 0
     for name, factor in model.similarity.factors.items():
         if isinstance(factor, Adjacency):
-            where = model.similarity.space.slices[name]
+            where, known = model.similarity.space.slices[name], model.similarity.space.part(name, model.rows)
             rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
             for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):
-                costs = _pair_sums(factor, model.rows[:, where], weights)
+                costs = _pair_sums(factor, known, weights)
                 if isinstance(model.trend, PathCosts):
                     costs += model.trend.costs
-                shorten(row[where], costs, factor.directed, factor.cyclic)
+                order = row[where].astype(np.int64)
+                shorten(order, costs, factor.directed, factor.cyclic)
+                row[where] = order
         first += factor.lengthscales
     return rows
 

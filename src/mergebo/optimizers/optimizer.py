@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,11 +10,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from mergebo.errors import ArgumentError, ShapeError, TrialError, unknown_choice
+from mergebo.errors import ArgumentError, ShapeError, TrialError, UnsupportedError, unknown_choice
 from mergebo.optimizers.explanation import Explanation, explain
 from mergebo.optimizers.history import History
 from mergebo.optimizers.methods import make_method
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, PermutationSpace, Real, Rows, Space
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
@@ -212,11 +213,31 @@ class Optimizer:
 def _space_to_data(space: AnySpace) -> dict[str, Any]:
     if isinstance(space, PermutationSpace):
         return {"n": space.n, "items": None if space.items is None else list(space.items)}
-    return {name: [type(each).__name__, *vars(each).values()] for name, each in space.variables.items()}
+    for name, variable in space.variables.items():
+        if isinstance(variable, Choice):
+            _check_options(name, variable)
+    return {
+        name: [type(each).__name__, *(list(value) if isinstance(value, tuple) else value for value in vars(each).values())]
+        for name, each in space.variables.items()
+    }
+
+
+def _check_options(name: str, choice: Choice) -> None:
+    """An error for options that would not come back from JSON as they are."""
+    for option in choice.options:
+        try:
+            same = json.loads(json.dumps(option)) == option
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise UnsupportedError(
+                f"a state is plain data for JSON, and the option {option!r} of {name} is none; take texts or numbers as "
+                "options, and look up what they stand for in the objective"
+            )
 
 
 def _space_from_data(data: Mapping[str, Any]) -> AnySpace:
     if "items" in data and "n" in data:
         return PermutationSpace(data["n"], items=data["items"])
-    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Real)}
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Integer, Real, Choice)}
     return Space(**{name: kinds[kind](*values) for name, (kind, *values) in data.items()})
