@@ -1,7 +1,7 @@
 """An order with quantities and noise: `auto` against random search and Optuna's TPE. Tables, and results/mixed.json.
 
 Eight reagents are added in some order, at some temperature and pace and with some catalyst (`addition:quantities`); what is
-measured has noise. Every run is judged by the true value of the point that measured best, and all begin with the same points.
+measured has noise. A run is judged by the true value of the point that measured best. All begin with the same points.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -61,10 +62,8 @@ def true_value(name: str, method: str, seed: int) -> float:
     with one_thread():
         if method in SOLVERS:
             first = mb.Optimizer(space, "random", seed=seed, initial=INITIAL).ask(INITIAL)
-            try:
+            with suppress(Spent):
                 SOLVERS[method](space, measured, np.array([space.encode(trial.point) for trial in first]), seed)
-            except Spent:
-                pass
         else:
             optimizer = mb.Optimizer(space, method, seed=seed, initial=INITIAL)
             for _ in range(BUDGET):

@@ -205,7 +205,8 @@ class Quantity(Variable):
         """The value that is so far on the way; beyond the ends, the end."""
         low, high = self.ends
         array = low + np.clip(shares, 0, 1) * (high - low)
-        return np.clip(np.exp(array) if self.log else array, self.low, self.high)
+        inside = np.clip(np.exp(array) if self.log else array, self.low, self.high)
+        return np.where(shares <= 0, self.low, np.where(shares >= 1, self.high, inside))  # the ends exactly
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -501,7 +501,9 @@ class Product:
 
     def distances(self, a: Rows, b: Rows) -> Floats:
         """The factors' distances, `(count, A, B)`."""
-        return _stacked(factor.distance(self.space.part(name, a), self.space.part(name, b)) for name, factor in self.factors.items())
+        return _stacked(
+            factor.distance(self.space.part(name, a), self.space.part(name, b)) for name, factor in self.factors.items()
+        )
 
     def scan(self, row: Rows, rows: Rows, variable: str, move: str, weights: Floats) -> Iterator[Singles]:
         """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`.
