@@ -388,7 +388,7 @@ class TestOrdering:
         assert hot == pytest.approx(1 * 0.6 + 20 * 2.0)
 
     def test_quantities_by_hand(self) -> None:
-        """Adding 0 first costs 3 at most; the later 1 is added the more heat is best; the other quantities want their middle."""
+        """Adding 0 first costs 3 at most; the later 1 is added the more heat is best; the others want their middle."""
         problem = problems.Synthesis(
             "a",
             np.array([[0.0, 3], [1, 0]]),

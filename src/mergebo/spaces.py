@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
@@ -395,12 +396,12 @@ class AnySpace(ABC):
         """Of rows: floats throughout if there is a real variable, whole numbers if there is none."""
         return np.float64 if self.reals else np.int64
 
-    @property
+    @cached_property
     def reals(self) -> dict[str, Real]:
         """The real variables by name."""
         return {name: each for name, each in self.variables.items() if isinstance(each, Real)}
 
-    @property
+    @cached_property
     def slices(self) -> dict[str, slice]:
         """Where in a row each variable is."""
         out, start = {}, 0

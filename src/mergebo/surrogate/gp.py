@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -83,10 +83,7 @@ def standardised(values: Floats) -> tuple[Floats, float, float]:
     return (values - centre) / spread, centre, spread
 
 
-Array = TypeVar("Array", Floats, tuple[float, ...])
-
-
-def by_terms(array: Array, terms: Sequence[int]) -> Iterator[Array]:
+def by_terms(array: Floats, terms: Sequence[int]) -> Iterator[Floats]:
     """What belongs to each term of a kernel, of something for every lengthscale; `terms` says how many each has."""
     start = 0
     for count in terms:
@@ -274,11 +271,8 @@ class GP:
         """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
         white = self.whitener @ (self._left - self.mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
-        return float(value + self._unlikely)
-
-    @property
-    def _unlikely(self) -> float:
-        return _negative_log_prior(self.hyperparameters.logs, self.noise is None, self.prior, len(self.terms))[0]
+        logs, learns_noise = self.hyperparameters.logs, self.noise is None
+        return float(value + _negative_log_prior(logs, learns_noise, self.prior, len(self.terms))[0])
 
     @staticmethod
     def _factorise(covariance: Floats) -> Floats:
