@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         testing,
     )
     from mergebo.optimizers import Optimizer, Result, Trial, minimize
-    from mergebo.spaces import Binary, Permutation, PermutationSpace, Real, Space
+    from mergebo.spaces import Binary, Choice, Integer, Permutation, PermutationSpace, Real, Space
 
 __version__ = "0.1.0.dev0"
 
@@ -39,12 +39,14 @@ _PARTS = (
     "testing",
 )
 _NAMES = {
-    **dict.fromkeys(("Binary", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
+    **dict.fromkeys(("Binary", "Choice", "Integer", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
     **dict.fromkeys(("Optimizer", "Result", "Trial", "minimize"), "optimizers"),
 }
 
 __all__ = [
     "Binary",
+    "Choice",
+    "Integer",
     "Optimizer",
     "Permutation",
     "PermutationSpace",

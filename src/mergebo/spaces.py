@@ -1,4 +1,4 @@
-"""What can be varied: permutations, binary choices and real numbers, alone or together.
+"""What can be varied: permutations, binary choices, numbers and options, alone or together.
 
 A **point** is what a user sees: an order for a `PermutationSpace`, a dictionary of variables for a `Space`. A **row** is the
 same as one flat array, which is what problems evaluate and models read. `encode` turns points into rows and checks them,
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +34,24 @@ from mergebo.errors import (
 from mergebo.permutations import Ints, Seed, generator, invert, item_count, sample, validate, whole_numbers
 from mergebo.rules import Rule, Rules
 
-__all__ = ["AnySpace", "Binary", "Permutation", "PermutationSpace", "Real", "Space", "Variable"]
+__all__ = [
+    "AnySpace",
+    "Binary",
+    "Choice",
+    "Integer",
+    "Permutation",
+    "PermutationSpace",
+    "Quantity",
+    "Real",
+    "Space",
+    "Variable",
+]
 
 Rows: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+
+EXACT = 1 << 53
+"""Whole numbers up to this are exact as floats, too, as rows with a real variable hold them."""
 
 
 class Variable(ABC):
@@ -46,11 +61,6 @@ class Variable(ABC):
     @abstractmethod
     def width(self) -> int:
         """How many numbers of a row it takes."""
-
-    @property
-    def dtype(self) -> type[np.generic]:
-        """Of its numbers."""
-        return np.int64
 
     @property
     @abstractmethod
@@ -70,8 +80,8 @@ class Variable(ABC):
         """Values of shape `(..., width)` as an array, or an error that shows what is wrong."""
 
     def decode(self, values: Rows) -> Any:
-        """Values of rows as a user sees them, `(..., width)`."""
-        return values.astype(np.int64)
+        """Values of shape `(..., width)` as a user writes them."""
+        return values.astype(np.int64)  # rows with a real variable are floats throughout
 
     # Some variables have rules, and forms in which values that mean the same are one.
 
@@ -424,7 +434,7 @@ class Permutation(Variable):
         return sample(self.n, seed=rng)
 
     def rename(self, values: Rows, names: Ints) -> Rows:
-        return names[values.astype(np.int64)]  # rows with a real variable are floats throughout
+        return names[values.astype(np.int64)]
 
     def restore(self, values: Rows, names: Ints) -> Rows:
         return self.rename(values, invert(names))
@@ -454,11 +464,6 @@ def _window(item: Any, slots: Any) -> tuple[int, int]:
     if first > last:
         raise ArgumentError(f"a window runs from its first to its last slot, got {(first, last)} for {item!r}")
     return first, last
-
-
-def _plain(value: Any) -> Any:
-    """A number of numpy's as Python's, which JSON takes."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)
@@ -507,17 +512,159 @@ class Binary(Variable):
 
 
 @dataclass(frozen=True)
-class Real(Variable):
-    """A number between `low` and `high`."""
+class Quantity(Variable):
+    """A number between `low` and `high`, both included; with `log` ratios count instead of differences."""
 
     low: float
     high: float
+    log: bool = False
+
+    called: ClassVar[str]
+    value: ClassVar[str]
 
     def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            given = getattr(self, name)
+            if isinstance(given, bool | np.bool_) or not isinstance(given, int | float | np.integer | np.floating):
+                raise NotNumbersError(f"{name} of {self.called} is a number, got {given!r}")
+            object.__setattr__(self, name, _plain(given))
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
             raise ArgumentError(
-                f"a real variable runs from a finite low to a larger finite high, got {self.low} to {self.high}"
+                f"{self.called} runs from a finite low to a larger finite high, got {self.low} to {self.high}"
             )
+        if not isinstance(self.log, bool):
+            raise ArgumentError(f"log is True or False, got {self.log!r}")
+        if self.log and not self.low > 0:
+            raise ArgumentError(
+                f"with log=True {self.called} runs from a positive low, got low={self.low}; or leave log out"
+            )
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def to_unit(self, values: ArrayLike) -> Floats:
+        """How far values are on the way from low to high, 0 to 1; on that of their logarithms with `log`."""
+        low, high = self.ends
+        array = np.asarray(values, np.float64)
+        return np.asarray(((np.log(array) if self.log else array) - low) / (high - low))
+
+    def from_unit(self, shares: Floats) -> Rows:
+        """The value that is so far on the way; beyond the ends, the end."""
+        low, high = self.ends
+        array = low + np.clip(shares, 0, 1) * (high - low)
+        inside = np.clip(np.exp(array) if self.log else array, self.low, self.high)
+        return np.where(shares <= 0, self.low, np.where(shares >= 1, self.high, inside))  # the ends exactly
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where 0 and 1 of the unit scale are: low and high, or their logarithms."""
+        return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+
+    def decode(self, values: Rows) -> Any:
+        return values[..., 0] if values.ndim > 1 else values[..., 0].item()
+
+    def _inside(self, array: Rows) -> Rows:
+        """The same values, each as a vector of one, or an error that shows one that is out of bounds."""
+        outside = ~((array >= self.low) & (array <= self.high))
+        if outside.any():
+            raise ArgumentError(f"expected {self._between}, got {array[outside][0]}")
+        return array[..., None]
+
+    @property
+    def _between(self) -> str:
+        return f"{self.value} between {self.low} and {self.high}"
+
+
+@dataclass(frozen=True)
+class Real(Quantity):
+    """A number between `low` and `high`: `Real(20, 80)`; `Real(0.001, 10, log=True)` if ratios count, not differences."""
+
+    called = "a real variable"
+    value = "a number"
+
+    @property
+    def size(self) -> float:
+        return math.inf
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
+        if self.log:
+            return self.from_unit(rng.random((*shape, 1)))
+        return rng.uniform(self.low, self.high, (*shape, 1))
+
+    def validate(self, values: ArrayLike) -> Rows:
+        try:
+            array = np.asarray(values, np.float64)
+        except (ValueError, TypeError) as error:
+            raise NotNumbersError(f"expected {self._between}: {error}") from error
+        return self._inside(array)
+
+
+@dataclass(frozen=True)
+class Integer(Quantity):
+    """A whole number between `low` and `high`, both included: `Integer(1, 12)`; with `log` ratios count."""
+
+    called = "an integer variable"
+    value = "a whole number"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("low", "high"):
+            given = getattr(self, name)
+            if not isinstance(given, int) or abs(given) > EXACT:
+                raise NotNumbersError(f"{name} of {self.called} is a whole number within ±2^53, got {given!r}; or take Real")
+
+    @property
+    def size(self) -> float:
+        return self.high - self.low + 1
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
+        """Uniform; with `log` each number is as likely as real ones between it and the next."""
+        if not self.log:
+            return rng.integers(int(self.low), int(self.high) + 1, (*shape, 1))
+        real = np.exp(rng.uniform(math.log(self.low), math.log(self.high + 1), (*shape, 1)))
+        return np.clip(np.floor(real), self.low, self.high).astype(np.int64)
+
+    def from_unit(self, shares: Floats) -> Rows:
+        return np.rint(super().from_unit(shares)).astype(np.int64)
+
+    def validate(self, values: ArrayLike) -> Rows:
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise NotNumbersError(f"expected {self._between}: {error}") from error
+        if array.dtype.kind not in "iuf" or not np.all(array == np.rint(array)):
+            raise NotNumbersError(f"expected {self._between}, got {values!r}")
+        return self._inside(array).astype(np.int64)
+
+    def decode(self, values: Rows) -> Any:
+        return super().decode(values.astype(np.int64))
+
+
+@dataclass(frozen=True, init=False)
+class Choice(Variable):
+    """One of several options: `Choice(["K", "Na", "Li"])`. Options may be anything that can be compared, and must differ.
+
+    A row holds the number of the option. No option is nearer to one than to another; for what has an order take `Integer`.
+    """
+
+    options: tuple[Any, ...]
+
+    def __init__(self, options: Sequence[Any]) -> None:
+        if isinstance(options, str) or not isinstance(options, Sequence):
+            raise NotNumbersError(f"options are a list such as ['K', 'Na'], got {options!r}")
+        object.__setattr__(self, "options", tuple(map(_plain, options)))
+        if len(self.options) < 2:
+            raise ArgumentError(f"a choice has two options or more, got {list(options)!r}")
+        for each in self.options:
+            if isinstance(each, np.ndarray) or self._find(each) is None:
+                raise ArgumentError(f"an option is known by ==, which does not work for {each!r}")
+        twice = [each for k, each in enumerate(self.options) if self._find(each) != k]
+        if twice:
+            raise ArgumentError(f"options must differ; more than once: {', '.join(map(repr, twice))}")
+
+    def __hash__(self) -> int:
+        return hash(("Choice", len(self.options)))  # an option need not have one
 
     @property
     def width(self) -> int:
@@ -525,27 +672,52 @@ class Real(Variable):
 
     @property
     def size(self) -> float:
-        return math.inf
-
-    @property
-    def dtype(self) -> type[np.generic]:
-        return np.float64
+        return len(self.options)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
-        return rng.uniform(self.low, self.high, (*shape, 1))
+        return rng.integers(0, len(self.options), (*shape, 1))
+
+    def _find(self, value: Any) -> int | None:
+        """The number of an option."""
+        return next((k for k, each in enumerate(self.options) if (each == value) is True), None)
+
+    def validate(self, values: Any) -> Rows:
+        """Options, nested in lists or arrays if there are many, as their numbers."""
+        return self._numbers(values)[..., None]
+
+    def _numbers(self, values: Any) -> Ints:
+        number = None if isinstance(values, np.ndarray) else self._find(_plain(values))
+        if number is not None:
+            return np.array(number)
+        if not isinstance(values, list | tuple | np.ndarray):
+            raise unknown_choice("an option", values, map(str, self.options))
+        parts = [self._numbers(each) for each in values]
+        if len({part.shape for part in parts}) > 1:
+            raise ShapeError(f"options of many points come in a rectangular array, got {values!r}")
+        return np.stack(parts) if parts else np.empty(0, np.int64)
 
     def decode(self, values: Rows) -> Any:
-        return values[..., 0]
+        numbers = values[..., 0].astype(np.int64)
+        if not numbers.ndim:
+            return self.options[int(numbers)]
+        found = np.empty(numbers.shape, object)
+        for index, number in np.ndenumerate(numbers):
+            found[index] = self.options[number]
+        return found
 
-    def validate(self, values: ArrayLike) -> Rows:
-        try:
-            array = np.asarray(values, np.float64)[..., None]
-        except (ValueError, TypeError) as error:
-            raise NotNumbersError(f"expected a number between {self.low} and {self.high}: {error}") from error
-        outside = ~((array >= self.low) & (array <= self.high))
-        if outside.any():
-            raise ArgumentError(f"expected a number between {self.low} and {self.high}, got {array[outside][0]}")
-        return array
+    def renaming(self, rng: np.random.Generator) -> Ints:
+        return sample(len(self.options), seed=rng)
+
+    def rename(self, values: Rows, names: Ints) -> Rows:
+        return names[values.astype(np.int64)]
+
+    def restore(self, values: Rows, names: Ints) -> Rows:
+        return self.rename(values, invert(names))
+
+
+def _plain(value: Any) -> Any:
+    """A number or text of numpy's as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class AnySpace(ABC):
@@ -567,11 +739,16 @@ class AnySpace(ABC):
         return math.prod(variable.size for variable in self.variables.values())
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of rows: floats if any variable has them."""
-        return np.result_type(*(variable.dtype for variable in self.variables.values()))
+    def dtype(self) -> type[np.int64] | type[np.float64]:
+        """Of rows: floats throughout if there is a real variable, whole numbers if there is none."""
+        return np.float64 if self.reals else np.int64
 
-    @property
+    @cached_property
+    def reals(self) -> dict[str, Real]:
+        """The real variables by name."""
+        return {name: each for name, each in self.variables.items() if isinstance(each, Real)}
+
+    @cached_property
     def slices(self) -> dict[str, slice]:
         """Where in a row each variable is."""
         out, start = {}, 0
@@ -579,6 +756,11 @@ class AnySpace(ABC):
             out[name] = slice(start, start + variable.width)
             start += variable.width
         return out
+
+    def part(self, name: str, rows: Rows) -> Rows:
+        """What a variable is in rows: whole numbers, as compiled code reads them, unless it is real."""
+        values = rows[..., self.slices[name]]
+        return values if name in self.reals else values.astype(np.int64, copy=False)
 
     def sample_rows(self, size: int | tuple[int, ...] = (), *, seed: Seed) -> Rows:
         """Uniform random rows, `(*size, width)`."""
@@ -681,7 +863,7 @@ class Space(AnySpace):
     def variables(self) -> Mapping[str, Variable]:
         return self._variables
 
-    def encode(self, points: Mapping[str, ArrayLike] | Sequence[Mapping[str, ArrayLike]]) -> Rows:
+    def encode(self, points: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Rows:
         if not isinstance(points, Mapping):
             if isinstance(points, str) or not isinstance(points, Sequence):
                 example = dict.fromkeys(self.variables, "...")

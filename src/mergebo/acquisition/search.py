@@ -8,15 +8,28 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from mergebo.acquisition.device import DeviceScan
-from mergebo.acquisition.values import Floats
-from mergebo.moves import MOVES, feasible_moves, move_slots, neighbourhoods, other_rows, random_neighbours
+from mergebo.acquisition.values import SLOPES, Floats
+from mergebo.moves import (
+    MOVES,
+    feasible_moves,
+    move_slots,
+    neighbourhoods,
+    other_rows,
+    random_neighbours,
+    replaced,
+    steps,
+)
 from mergebo.permutations import Ints
-from mergebo.spaces import AnySpace, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.surrogate import GP
 
 Score = Callable[[Floats, Floats, float], Floats]
+
+SETTLING = 30
+"""Steps along the gradient that real numbers take at most."""
 
 TIES = 30
 """Neighbours that are valued again besides the best ones, if a scan cannot tell them apart."""
@@ -29,7 +42,7 @@ SOME = 64
 
 
 def neighbours(row: Rows, space: AnySpace, moves: tuple[str, ...] = ("swap",)) -> Rows:
-    """All rows of the space that differ from `row` by one move of one order, or by one flipped choice."""
+    """All rows of the space that differ from `row` by a move of one order or a step of another variable."""
     found = list(neighbourhoods(row, space, moves))
     return np.concatenate(found) if found else np.empty((0, len(row)), row.dtype)
 
@@ -81,6 +94,9 @@ class Acquisition:
     A scan is in single precision; the best few are valued again in double. From `COMPOUND` items on, one scan also offers
     compounds: the best two, four, eight ... moves that have no slot in common, made at once. An ascent then takes tens
     of scans where single moves would take hundreds.
+
+    Among the neighbours is the row whose real numbers have followed the gradient as far as it leads. So an ascent moves
+    orders and numbers by turns, and ends where neither can be bettered.
     """
 
     model: GP
@@ -103,11 +119,14 @@ class Acquisition:
         compounds: list[Rows] = []
         for name, where in space.slices.items():
             variable = space.variables[name]
-            if not isinstance(variable, Permutation):
+            if isinstance(variable, Binary):
                 for k in _contenders(self.scan(row, name, "flip"), count):
                     changed = row.copy()
-                    changed[where.start + k] ^= 1
+                    changed[where.start + k] = 1 - row[where.start + k]
                     found.append(changed)
+                continue
+            if not isinstance(variable, Permutation):
+                found += [*replaced(row, where, steps(variable, row[where]))]  # few, and valued anyway
                 continue
 
             def change(kind: str, k: int, start: int = where.start, n: int = variable.n) -> tuple[Ints, Callable[[], Rows]]:
@@ -134,9 +153,29 @@ class Acquisition:
                 kinds = np.searchsorted(starts, best, side="right") - 1
                 changes = (change(self.moves[m], k - starts[m]) for m, k in zip(kinds, best, strict=True))
                 compounds += _compounds(row, changes, space)
+        if space.reals:
+            found.append(self.settled(row))
         if not found:
             return np.empty((0, len(row)), row.dtype)
         return other_rows(row, np.array([*found, *compounds]), space)
+
+    def settled(self, row: Rows) -> Rows:
+        """The row with its real numbers where a climb along the gradient leads, and all else as it is."""
+        space, at = self.model.similarity.space, self.model.along_reals(row)
+        places = {space.slices[name].start: real for name, real in space.reals.items()}
+
+        def loss(units: Floats) -> tuple[float, Floats]:
+            mean, deviation, mean_slope, deviation_slope = at(units)
+            here = np.array([mean]), np.array([deviation]), self.best
+            by_mean, by_deviation = SLOPES[self.score](*here)
+            return -float(self.score(*here)[0]), -(by_mean * mean_slope + by_deviation * deviation_slope)
+
+        start = np.array([float(real.to_unit(row[where])) for where, real in places.items()])
+        options = {"maxiter": SETTLING}
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(start), options=options)
+        settled = row.copy()
+        settled[list(places)] = [real.from_unit(unit) for real, unit in zip(places.values(), found.x, strict=True)]
+        return settled
 
     def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
         return random_neighbours(row, self.space, self.moves, count, rng)

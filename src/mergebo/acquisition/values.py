@@ -53,3 +53,35 @@ ACQUISITIONS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "ucb": confidence_bound,
 }
 """By name; all are to be maximised."""
+
+
+def _improvement_slopes(mean: Floats, deviation: Floats, best: float) -> tuple[Floats, Floats]:
+    """Of the expected improvement: the probability of an improvement, and its density."""
+    u = (best - mean) / deviation
+    return -ndtr(u), np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi)
+
+
+def log_improvement_slopes(mean: Floats, deviation: Floats, best: float) -> tuple[Floats, Floats]:
+    """The same divided by the expected improvement, in logarithms, which do not underflow."""
+    value = log_expected_improvement(mean, deviation, best)
+    u = (best - mean) / deviation
+    return -np.exp(log_ndtr(u) - value), np.exp(-0.5 * u * u - 0.5 * np.log(2 * np.pi) - value)
+
+
+def _probability_slopes(mean: Floats, deviation: Floats, best: float) -> tuple[Floats, Floats]:
+    u = (best - mean) / deviation
+    by_u = np.exp(-0.5 * u * u - 0.5 * np.log(2 * np.pi) - log_ndtr(u))
+    return -by_u / deviation, -by_u * u / deviation
+
+
+def _bound_slopes(mean: Floats, deviation: Floats, best: float, beta: float = 4.0) -> tuple[Floats, Floats]:
+    return np.full_like(mean, -1.0), np.full_like(deviation, np.sqrt(beta))
+
+
+SLOPES: dict[Callable[[Floats, Floats, float], Floats], Callable[[Floats, Floats, float], tuple[Floats, Floats]]] = {
+    expected_improvement: _improvement_slopes,
+    log_expected_improvement: log_improvement_slopes,
+    probability_of_improvement: _probability_slopes,
+    confidence_bound: _bound_slopes,
+}
+"""Derivatives of each acquisition value by mean and by deviation."""

@@ -15,7 +15,7 @@ from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
 from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap
-from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 from mergebo.stopwatch import phase
 from mergebo.surrogate import (
     GP,
@@ -74,9 +74,9 @@ WHOLES, LOOKED_AT = 6, 2000
 More climb higher, but take far longer: a neighbourhood grows with the square of the number of items.
 """
 MIXED_PRIOR = (1.0, 1.0)
-"""Of lengthscales where there are several variables: few of them matter as much as all of them together."""
+"""Of lengthscales where there are binary choices: few variables matter as much as all of them together."""
 ROUTE = 20.0
-"""How much likelier it is before any result that pairs matter, in an order that is one of several variables: a few results
+"""How much likelier it is before any result that pairs matter, in an order with binary choices beside it: a few results
 say nothing about that, and a few steps with a wrong family are lost."""
 SELDOM = 8
 """Results between two looks at which of a family's similarities is the likeliest."""
@@ -95,12 +95,12 @@ class Past:
     @classmethod
     def of(cls, space: AnySpace, rows: Rows, values: Floats) -> Past:
         """From arrays."""
-        return cls(space, np.ascontiguousarray(rows, np.int64).tobytes(), np.asarray(values, np.float64).tobytes())
+        return cls(space, np.ascontiguousarray(rows, space.dtype).tobytes(), np.asarray(values, np.float64).tobytes())
 
     @property
     def rows(self) -> Rows:
         """The rows."""
-        return np.frombuffer(self.row_bytes, np.int64).reshape(-1, self.space.width)
+        return np.frombuffer(self.row_bytes, self.space.dtype).reshape(-1, self.space.width)
 
     @property
     def values(self) -> Floats:
@@ -134,7 +134,7 @@ def likeliest(past: Past, family: str) -> int:
 def _model(past: Past, family: str, which: int) -> GP:
     """With one of the family's similarities, or the last one of an order that has fewer."""
     similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
-    prior = LENGTHSCALE_PRIOR if isinstance(past.space, PermutationSpace) else MIXED_PRIOR
+    prior = MIXED_PRIOR if has_picks(past.space) else LENGTHSCALE_PRIOR
     hyperparameters = None
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
@@ -152,9 +152,11 @@ def unlikelihood(model: GP) -> float:
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
     """Each family's model and share of the evidence; for large points, slow families only if there are no others."""
-    fitting = [name for name in families if suits(past.space, name)] or families
-    quick = [name for name in fitting if past.space.width <= SMALL or name not in SMALL_ONLY]
-    models = {name: plain_model(past, name) for name in quick or fitting}
+    fitting = [name for name in families if suits(past.space, name)] or list(families)
+    quick = [name for name in fitting if past.space.width <= SMALL or name not in SMALL_ONLY] or fitting
+    if not any(isinstance(variable, Permutation) for variable in past.space.variables.values()):
+        del quick[1:]  # without orders all families are the same
+    models = {name: plain_model(past, name) for name in quick}
     losses = np.array([unlikelihood(model) for model in models.values()])
     weights = np.exp(losses.min() - losses)
     weights /= weights.sum()
@@ -237,8 +239,9 @@ class Auto:
 
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
     new results better than the plain models do. Of binary choices it matters which are taken and how many. LogEI is climbed
-    by first improvement over all three moves, from the best rows and from random ones; with several variables not from
-    random ones, but from mixtures of the best row and others, and large values are drawn in.
+    by first improvement over all three moves and steps of numbers, which follow the gradient at last, from the best rows
+    and from random ones; with binary choices not from random ones, but from mixtures of the best row and others, and large
+    values are drawn in.
     """
 
     families: tuple[str, ...] = tuple(FAMILIES)
@@ -254,14 +257,14 @@ class Auto:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        alone = isinstance(history.space, PermutationSpace)
-        past = Past.of(history.space, history.rows, history.values if alone else levelled(history.values))
+        picks = has_picks(history.space)
+        past = Past.of(history.space, history.rows, levelled(history.values) if picks else history.values)
         small = past.space.width <= SMALL
         with phase("fit"):
             found = structures(past, self.families)
             models, shares = zip(*found.values(), strict=True)
             weights = np.array(shares)
-            if not alone:
+            if picks:
                 weights *= [ROUTE if name in MAPPED else 1.0 for name in found]
                 weights /= weights.sum()
             model = models[rng.choice(len(models), p=weights)]
@@ -271,11 +274,11 @@ class Auto:
         if len(history.pending):  # what is awaited is taken to come out as the model expects
             model = model.with_points(history.pending)
         acquisition = Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES))
-        if alone:
-            others = past.space.sample_rows(self.randoms, seed=rng)
-        else:
+        if picks:
             others = mixtures(history)
             others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]
+        else:
+            others = past.space.sample_rows(self.randoms, seed=rng)
         others = repaired(model, np.concatenate([history.best(1), others]))
         rows, _ = ascend(
             acquisition,
@@ -289,6 +292,11 @@ class Auto:
             forbidden=history.is_tried,
         )
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+
+def has_picks(space: AnySpace) -> bool:
+    """Whether some of the choices are binary: how many are taken then matters so much that the rest hardly shows."""
+    return any(isinstance(variable, Binary) for variable in space.variables.values())
 
 
 def whole_looks(space: AnySpace) -> int:
@@ -348,13 +356,15 @@ def repaired(model: GP, rows: Rows) -> Rows:
     given, rows, first = rows, rows.copy(), 0
     for name, factor in model.similarity.factors.items():
         if isinstance(factor, Adjacency):
-            where = model.similarity.space.slices[name]
+            where, known = model.similarity.space.slices[name], model.similarity.space.part(name, model.rows)
             rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
             for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):
-                costs = _pair_sums(factor, model.rows[:, where], weights)
+                costs = _pair_sums(factor, known, weights)
                 if isinstance(model.trend, PathCosts):
                     costs += model.trend.costs
-                shorten(row[where], costs, factor.directed, factor.cyclic)
+                order = row[where].astype(np.int64)
+                shorten(order, costs, factor.directed, factor.cyclic)
+                row[where] = order
         first += factor.lengthscales
     space = model.similarity.space
     if space.ruled:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mergebo.moves import MOVES, random_neighbours
 from mergebo.optimizers.history import History
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Permutation, Rows
 
 SOME = 64
 """Random neighbours that are drawn to find one that was not tried."""
@@ -26,7 +26,8 @@ class RandomSearch:
 class LocalSearch:
     """Restarted hill climbing: a random neighbour of the best point of this climb; after `patience` misses a new climb.
 
-    Swaps, insertions and reversals of an order, and flips of choices, are equally likely. `patience` is n by default.
+    Swaps, insertions and reversals of an order, flips of choices, other options and steps of numbers of all sizes are
+    equally likely. `patience` is n by default.
     """
 
     moves: tuple[str, ...] = tuple(MOVES)
@@ -98,7 +99,7 @@ def crossover(a: Rows, b: Rows, space: AnySpace, rng: np.random.Generator) -> Ro
                 kept = a[where][first:last]
                 rest = b[where][~np.isin(b[where], kept)]  # in b's order, around the segment that a gives
                 child[where] = np.concatenate([rest[:first], kept, rest[first:]])
-            case Binary() | _:
+            case _:
                 coin = rng.random(where.stop - where.start) < 0.5
                 child[where] = np.where(coin, a[where], b[where])
     return child

@@ -15,7 +15,7 @@ from mergebo.errors import UnsupportedError
 from mergebo.optimizers.auto import Past, best_map, structures
 from mergebo.optimizers.history import History, every_row
 from mergebo.permutations import Ints, invert
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
 from mergebo.surrogate import GP
 from mergebo.surrogate.places import PathCosts
 from mergebo.surrogate.similarity import Floats, Singles
@@ -23,7 +23,7 @@ from mergebo.surrogate.similarity import Floats, Singles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Kind = Literal["precedence", "exchange", "position", "adjacency", "choice"]
+Kind = Literal["precedence", "exchange", "position", "adjacency", "choice", "quantity"]
 
 STRUCTURES: dict[str, tuple[str, Kind]] = {
     "precedence": ("which item comes before which", "precedence"),
@@ -32,6 +32,7 @@ STRUCTURES: dict[str, tuple[str, Kind]] = {
     "succession": ("which item comes right after which", "adjacency"),
     "spacings": ("how far apart items are", "adjacency"),
     "choices": ("which choices are made", "choice"),
+    "quantities": ("how much of each quantity is taken", "quantity"),
 }
 """What each family of models looks at, in words, and the kind of effects that shows it best."""
 
@@ -41,6 +42,7 @@ HEADINGS: dict[Kind, str] = {
     "position": "Places",
     "adjacency": "Neighbours",
     "choice": "Choices",
+    "quantity": "Quantities",
 }
 REGIONS = {1: ("anywhere",), 2: ("first", "last"), 3: ("early", "in the middle", "late")}
 
@@ -71,7 +73,7 @@ class Effect:
     """Such as "acid before base"."""
     variable: str
     where: tuple[int, ...]
-    """The two items, the item and the third of the slots, or the choice."""
+    """The two items, the item and the third of the slots, the choice or option, or the third of the range."""
     estimate: float
     deviation: float
     """Standard deviation of the estimate, as the models see it."""
@@ -111,8 +113,6 @@ class Explanation:
     """The map of the items, `(n, 2)`, if neighbours matter and it predicts better than models without."""
     items: Mapping[str, tuple[str, ...]]
     """What the items of each order are called."""
-    unexplained: tuple[str, ...] = ()
-    """Variables of which nothing is said."""
 
     @property
     def learned(self) -> bool:
@@ -154,8 +154,6 @@ class Explanation:
             return
         if self.places is not None:
             yield "Items have places on a map that predicts new results better than models without; plot() draws it."
-        if self.unexplained:
-            yield f"Nothing is said about {', '.join(self.unexplained)}."
         yield ""
         yield "Effects: mean change of the value over random points ± standard deviation"
         kinds = sorted(HEADINGS, key=lambda kind: kind != self.kind)
@@ -197,11 +195,11 @@ def percent(share: float) -> str:
 
 
 def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
-    """The certain ones; of the thirds in which an item can be only the surest."""
+    """The certain ones; of the thirds in which an item or a quantity can be only the surest."""
     seen: dict[tuple[Any, ...], Effect] = {}
     for effect in effects:
         if effect.surely > 0:
-            where = effect.where[:1] if effect.kind == "position" else effect.where
+            where = effect.where[:-1] if effect.kind in ("position", "quantity") else effect.where
             seen.setdefault((effect.variable, where), effect)
     return tuple(seen.values())
 
@@ -216,10 +214,10 @@ def explain(history: History, direction: str) -> Explanation:
     found = structures(past)
     shares = {name: share for name, (_, share) in sorted(found.items(), key=lambda pair: -pair[1][1])}
     if not items:  # without orders all families are the same
-        shares = {"choices": 1.0}
+        measured = any(isinstance(each, Quantity) for each in space.variables.values())
+        shares = {"quantities" if measured else "choices": 1.0}
     considered = [(model, share) for model, share in found.values() if share >= NEGLIGIBLE]
-    groups, unexplained = _groups(space, items, shares)
-    effects = _effects(space, considered, groups, -1.0 if direction == "maximize" else 1.0)
+    effects = _effects(space, considered, _groups(space, items, shares), -1.0 if direction == "maximize" else 1.0)
     return Explanation(
         count,
         direction,
@@ -228,7 +226,6 @@ def explain(history: History, direction: str) -> Explanation:
         tuple(sorted(effects, key=lambda effect: -effect.surely)),
         _places(past, found),
         items,
-        unexplained,
     )
 
 
@@ -263,12 +260,9 @@ class _Group:
     words: Callable[[Ints], str]
 
 
-def _groups(
-    space: AnySpace, items: Mapping[str, tuple[str, ...]], structures: Mapping[str, float]
-) -> tuple[list[_Group], tuple[str, ...]]:
-    """All properties whose effects are estimated, and the variables that have none."""
+def _groups(space: AnySpace, items: Mapping[str, tuple[str, ...]], structures: Mapping[str, float]) -> list[_Group]:
+    """All properties whose effects are estimated."""
     groups: list[_Group] = []
-    unexplained = []
     for name, variable in space.variables.items():
         said = "" if len(space.variables) == 1 else f"{name}: "
         match variable:
@@ -276,14 +270,24 @@ def _groups(
                 groups += _order_groups(variable, name, said, items[name], structures)
             case Binary(count):
                 groups.append(_choice_group(name, count))
-            case _:
-                unexplained.append(name)
-    return groups, tuple(unexplained)
+            case Choice(options):
+                groups.append(_number_group("choice", name, [f"is {option}" for option in options]))
+            case Quantity() as quantity:
+                # Between whole numbers, if need be.
+                low, high = (f"{float(Quantity.from_unit(quantity, np.array(cut))):.3g}" for cut in (1 / 3, 2 / 3))
+                groups.append(_number_group("quantity", name, [f"below {low}", f"from {low} to {high}", f"above {high}"]))
+    return groups
 
 
 def _choice_group(variable: str, count: int) -> _Group:
     every = np.arange(count)[:, None]
     return _Group("choice", variable, every, lambda x, j: _split(x[j[:, 0]] == 1), lambda j: f"{variable} {j[0]} is 1")
+
+
+def _number_group(kind: Kind, variable: str, words: list[str]) -> _Group:
+    """Which of several a variable is, by number."""
+    every = np.arange(len(words))[:, None]
+    return _Group(kind, variable, every, lambda x, j: _split(x == j), lambda j: f"{variable} {words[j[0]]}")
 
 
 def _order_groups(
@@ -392,11 +396,16 @@ def _estimates(scores: Singles, predicted: Floats) -> tuple[Floats, Floats]:
 
 
 def _values(space: AnySpace, variable: str, rows: Rows) -> Rows:
-    """What a variable is in all rows, a line for each choice; for an order the ranks, a line for each item."""
-    values = rows[:, space.slices[variable]].astype(np.int64)
-    order = space.variables[variable]
-    if isinstance(order, Permutation):
-        values = np.minimum(invert(values), order.length)  # what is not chosen is behind it all
+    """What a variable is in all rows, a line for each choice.
+
+    For an order the ranks, a line for each item; for a quantity the third of its range.
+    """
+    values = space.part(variable, rows)
+    match space.variables[variable]:
+        case Permutation() as order:
+            values = np.minimum(invert(values), order.length)  # what is not chosen is behind it all
+        case Quantity() as quantity:
+            values = np.minimum(np.floor(3 * quantity.to_unit(values)), 2)
     return np.ascontiguousarray(values.T.astype(np.int32))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo.errors import ExhaustedError
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Rows
 
 Floats = NDArray[np.float64]
 
@@ -62,13 +62,17 @@ class History:
 
 def every_row(space: AnySpace) -> Rows:
     """All rows of a small space."""
-    parts = []
+    parts: list[list[tuple[int, ...]]] = []
     for variable in space.variables.values():
         match variable:
             case Permutation():
                 parts.append([tuple(row) for row in variable.every_row().tolist()])
             case Binary(count):
                 parts.append(list(itertools.product((0, 1), repeat=count)))
+            case Integer(low, high):
+                parts.append([(value,) for value in range(int(low), int(high) + 1)])
+            case Choice(options):
+                parts.append([(number,) for number in range(len(options))])
             case _:
                 raise ExhaustedError(f"{variable} has no list of values")
     return np.array([sum(each, ()) for each in itertools.product(*parts)], np.int64)

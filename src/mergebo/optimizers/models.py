@@ -18,7 +18,8 @@ from mergebo.optimizers.history import History
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Rows
 from mergebo.stopwatch import phase
-from mergebo.surrogate import GP, ByMap, Footrule, Product, SameSlots, Similarity, check_noise
+from mergebo.surrogate import GP, ByMap, Footrule, Product, SameSlots, Similarity, Sum, check_noise
+from mergebo.surrogate.similarity import Combination
 
 Search: TypeAlias = Literal["scan", "relaxation"]
 Ascent: TypeAlias = Literal["auto", "steepest", "first"]
@@ -51,6 +52,8 @@ class ModelBased:
     steps: int = 100
     search: Search = "scan"
     ascent: Ascent = "auto"
+    combine: Combination = "product"
+    """Whether the kernels of several variables are multiplied, added up (`"sum"`), or `"both"`."""
     noise: float | None = None
     """The noise's variance, where the values have variance 1; learned if None."""
     device: str | None = None
@@ -63,13 +66,15 @@ class ModelBased:
             raise unknown_choice("search", self.search, get_args(Search))
         if self.ascent not in get_args(Ascent):
             raise unknown_choice("ascent", self.ascent, get_args(Ascent))
+        if self.combine not in get_args(Combination):
+            raise unknown_choice("combine", self.combine, get_args(Combination))
         check_noise(self.noise)
         if self.search == "relaxation" and self.acquisition != "logei":
             raise ArgumentError(f"the relaxation climbs logei, not {self.acquisition}")
 
-    def similarity(self, space: AnySpace) -> Product:
-        """The kernel's factors: this method's for orders, RBF for binary choices."""
-        return Product.of(space, self.orders)
+    def similarity(self, space: AnySpace) -> Product | Sum:
+        """The kernel's factors: this method's for orders, RBF for binary choices and numbers."""
+        return Product.of(space, self.orders).combined(self.combine)
 
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:

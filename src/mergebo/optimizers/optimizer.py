@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,11 +10,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from mergebo.errors import ArgumentError, ShapeError, TrialError, unknown_choice
+from mergebo.errors import ArgumentError, ShapeError, TrialError, UnsupportedError, unknown_choice
 from mergebo.optimizers.explanation import Explanation, explain
 from mergebo.optimizers.history import History
 from mergebo.optimizers.methods import make_method
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Real, Rows, Space, Variable
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, PermutationSpace, Real, Rows, Space, Variable
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
@@ -218,6 +219,20 @@ def _space_to_data(space: AnySpace) -> dict[str, Any]:
     return {name: _variable_to_data(each) for name, each in space.variables.items()}
 
 
+def _check_options(name: str, choice: Choice) -> None:
+    """An error for options that would not come back from JSON as they are."""
+    for option in choice.options:
+        try:
+            same = json.loads(json.dumps(option)) == option
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise UnsupportedError(
+                f"a state is plain data for JSON, and the option {option!r} of {name} is none; take texts or numbers as "
+                "options, and look up what they stand for in the objective"
+            )
+
+
 def _variable_to_data(variable: Variable) -> list[Any]:
     kind = type(variable).__name__
     if isinstance(variable, Permutation):
@@ -240,7 +255,7 @@ def _order_to_data(order: Permutation) -> dict[str, Any]:
 def _space_from_data(data: Mapping[str, Any], where: Where) -> AnySpace:
     if "items" in data and "n" in data:
         return PermutationSpace(**_order_options("order", data, where))
-    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Real)}
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Integer, Real, Choice)}
     variables = {}
     for name, (kind, *values) in data.items():
         if values and isinstance(values[0], Mapping):

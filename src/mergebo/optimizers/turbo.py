@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mergebo.errors import UnsupportedError
 from mergebo.optimizers.history import History
 from mergebo.permutations import invert
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
 from mergebo.stopwatch import phase
 
 if TYPE_CHECKING:
@@ -21,31 +21,49 @@ Floats = NDArray[np.float64]
 
 
 def to_cube(rows: Rows, space: AnySpace) -> Floats:
-    """Rows as points of the cube: an item's coordinate is its slot, a choice's 1/4 or 3/4."""
-    out = np.empty(rows.shape)
+    """Rows as points of the cube.
+
+    An item's coordinate is its slot, a choice's 1/4 or 3/4, a number's its share of the range; an option has one of its own,
+    3/4 if it is taken.
+    """
+    parts: list[Floats] = []
     for name, where in space.slices.items():
+        values = rows[:, where]
         match space.variables[name]:
             case Permutation(n) as variable:
-                out[:, where] = (invert(rows[:, where]) + 0.5) / n
+                slots = (invert(values.astype(np.int64, copy=False)) + 0.5) / n
                 if variable.choose is not None:  # what is not chosen has no place of its own
-                    chosen = out[:, where] < variable.choose / n
-                    out[:, where] = np.where(chosen, out[:, where], (1 + variable.choose / n) / 2)
+                    slots = np.where(slots < variable.choose / n, slots, (1 + variable.choose / n) / 2)
+                parts.append(slots)
             case Binary():
-                out[:, where] = 0.25 + 0.5 * rows[:, where]
+                parts.append(0.25 + 0.5 * values)
+            case Choice(options):
+                parts.append(0.25 + 0.5 * (values == np.arange(len(options))))
+            case Quantity() as quantity:
+                parts.append(quantity.to_unit(values))
             case other:
-                raise UnsupportedError(f"turbo reads orders and binary choices off the cube, not {name}={other}")
-    return out
+                raise UnsupportedError(f"turbo cannot read {name}={other} off the cube")
+    return np.concatenate(parts, axis=1)
 
 
 def from_cube(points: Floats, space: AnySpace) -> Rows:
-    """Points of the cube as rows: items sorted by their coordinates, choices above one half."""
-    out = np.empty(points.shape, np.int64)
-    for name, where in space.slices.items():
-        if isinstance(space.variables[name], Permutation):
-            out[:, where] = np.argsort(points[:, where], axis=1, kind="stable")
-        else:
-            out[:, where] = points[:, where] > 0.5
-    return out
+    """Points of the cube as rows: items sorted by their coordinates, choices above one half, the option with the largest."""
+    parts: list[Rows] = []
+    start = 0
+    for variable in space.variables.values():
+        width = len(variable.options) if isinstance(variable, Choice) else variable.width
+        values = points[:, start : start + width]
+        start += width
+        match variable:
+            case Permutation():
+                parts.append(np.argsort(values, axis=1, kind="stable"))
+            case Choice():
+                parts.append(values.argmax(axis=1)[:, None])
+            case Quantity():
+                parts.append(variable.from_unit(values))
+            case _:
+                parts.append((values > 0.5).astype(np.int64))
+    return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from mergebo.errors import UnsupportedError
 from mergebo.moves import move_slots, move_table, walk
 from mergebo.permutations import Ints, View, adjacency, footrule, hamming, invert
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -532,17 +533,51 @@ class SameShare(Similarity):
 
 
 @dataclass(frozen=True)
+class Near(Similarity):
+    """Numbers are alike if they are near: an RBF on their difference, in parts of the range; of logarithms with `log`."""
+
+    quantity: Quantity
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return np.asarray((self.quantity.to_unit(a) - self.quantity.to_unit(b).T) ** 2)
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from mergebo.kernels.base import NearKernel
+
+        return NearKernel(self.quantity, active_dims=columns)
+
+
+@dataclass(frozen=True)
+class SameOption(Similarity):
+    """Options are alike if they are the same; all others differ alike."""
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return np.asarray(a != b.T, np.float64)
+
+
+Combination: TypeAlias = Literal["product", "sum", "both"]
+
+
+@dataclass(frozen=True)
 class Product:
-    """A similarity for each variable of a space; the kernel is their product."""
+    """A similarity for each variable of a space, or for some of them; the kernel is their product."""
 
     space: AnySpace
     factors: Mapping[str, Similarity]
+
+    @property
+    def terms(self) -> tuple[Product, ...]:
+        """Products that are added up: this one; see `Sum`."""
+        return (self,)
 
     @classmethod
     def of(
         cls, space: AnySpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = SameChoices
     ) -> Product:
-        """A similarity of orders of n items for every order, and an RBF for binary choices unless another one is named."""
+        """A similarity of orders of n items for every order, and an RBF for binary choices unless another one is named.
+
+        Numbers and options have theirs: `Near` and `SameOption`.
+        """
         factors: dict[str, Similarity] = {}
         for name, variable in space.variables.items():
             match variable:
@@ -550,31 +585,64 @@ class Product:
                     factors[name] = orders(n).shaped(variable)
                 case Binary(count):
                     factors[name] = choices(count)
+                case Quantity():
+                    factors[name] = Near(variable)
+                case Choice():
+                    factors[name] = SameOption()
                 case _:
-                    raise UnsupportedError(
-                        f"this method has no kernel for {name}={variable}; orders and binary choices have one"
-                    )
+                    raise UnsupportedError(f"there is no kernel for {name}={variable}")
         return cls(space, factors)
+
+    def combined(self, how: Combination) -> Product | Sum:
+        """The variables' kernels multiplied, or added up, or both added up.
+
+        In a product everything interacts: what was learned at other values of one variable says little about this one. In a
+        sum nothing does.
+        """
+        if how == "product" or len(self.factors) == 1:
+            return self
+        single = tuple(Product(self.space, {name: factor}) for name, factor in self.factors.items())
+        return Sum((self, *single) if how == "both" else single)
+
+    @property
+    def lengthscales(self) -> int:
+        """How many there are."""
+        return sum(factor.lengthscales for factor in self.factors.values())
 
     def distances(self, a: Rows, b: Rows) -> Floats:
         """The factors' distances, `(count, A, B)`."""
-        slices = self.space.slices
-        return _stacked(factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items())
+        return _stacked(
+            factor.distance(self.space.part(name, a), self.space.part(name, b)) for name, factor in self.factors.items()
+        )
 
     def scan(self, row: Rows, rows: Rows, variable: str, move: str, weights: Floats) -> Iterator[Singles]:
-        """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`."""
+        """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`.
+
+        Without end the same block `(1, rows)` if the variable has no factor.
+        """
         fixed = np.zeros((1, len(rows)))
+        blocks: Iterator[Singles] = (np.zeros((1, len(rows)), np.float32) for _ in itertools.count())
         for name, (factor, own) in zip(self.factors, _own_weights(self.factors.values(), weights), strict=True):
-            where = self.space.slices[name]
             if name == variable:
-                blocks = factor.scan(row[where], rows[:, where], move, own)
+                blocks = factor.scan(self.space.part(name, row), self.space.part(name, rows), move, own)
             else:
-                distance = factor.distance(row[None, where], rows[:, where])
+                distance = factor.distance(self.space.part(name, row[None]), self.space.part(name, rows))
                 fixed += np.tensordot(own, distance.reshape(len(own), 1, -1), axes=1)
         for block in blocks:
-            if len(self.factors) > 1:
+            if len(self.factors) > 1 or variable not in self.factors:
                 block += fixed.astype(np.float32)
             yield block
+
+    def reals(self, row: Rows, rows: Rows, weights: Floats) -> tuple[Floats, Floats]:
+        """Weighted distances to rows without those of real variables, and the weights of these, zero if it has no factor."""
+        fixed, own_weights = np.zeros(len(rows)), dict.fromkeys(self.space.reals, 0.0)
+        for name, (factor, own) in zip(self.factors, _own_weights(self.factors.values(), weights), strict=True):
+            if name in own_weights:
+                own_weights[name] = float(own[0])
+            else:
+                distance = factor.distance(self.space.part(name, row[None]), self.space.part(name, rows))
+                fixed += np.tensordot(own, distance.reshape(len(own), -1), axes=1)
+        return fixed, np.array(list(own_weights.values()))
 
     def kernel(self) -> Any:
         """The product as a GPyTorch kernel on whole rows."""
@@ -584,6 +652,27 @@ class Product:
         made = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]
         kernels = [part for kernel in made for part in getattr(kernel, "kernels", [kernel])]  # a `Joint` is a product, too
         return kernels[0] if len(kernels) == 1 else ProductKernel(*kernels)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Products that are added up, each with a variance and lengthscales of its own."""
+
+    terms: tuple[Product, ...]
+
+    @property
+    def space(self) -> AnySpace:
+        """Where the rows are."""
+        return self.terms[0].space
+
+    @property
+    def factors(self) -> Mapping[str, Similarity]:
+        """The variables' similarities."""
+        return {name: factor for term in self.terms for name, factor in term.factors.items()}
+
+    def distances(self, a: Rows, b: Rows) -> Floats:
+        """Those of all terms, one after the other, `(count, A, B)`."""
+        return _stacked(term.distances(a, b) for term in self.terms)
 
 
 def _stacked(distances: Iterable[Floats]) -> Floats:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for permutations, rules of orders, and things that look like permutations but are not."""
+"""Hypothesis strategies for permutations, rules of orders, spaces, and things that look like permutations but are not."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mergebo.permutations import Ints, sample
+from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space, Variable
 
-__all__ = ["batches", "broken_permutations", "comparators", "permutations", "posets", "rule_sets", "shapes", "sizes"]
+__all__ = [
+    "batches",
+    "broken_permutations",
+    "comparators",
+    "permutations",
+    "posets",
+    "rule_sets",
+    "shapes",
+    "sizes",
+    "spaces",
+    "variables",
+]
 
 
 def sizes(low: int = 1, high: int = 40) -> st.SearchStrategy[int]:
@@ -138,3 +150,24 @@ def broken_permutations(draw: st.DrawFn, n: int) -> Any:
         case "bool":
             return [bool(v) for v in values]
     return values
+
+
+def variables() -> st.SearchStrategy[Variable]:
+    """Variables of every kind: short orders, few choices, numbers of all sizes on both scales."""
+    scales = st.floats(-6, 6).map(lambda exponent: 10.0**exponent)
+    return st.one_of(
+        st.integers(1, 6).map(Permutation),
+        st.integers(1, 4).map(Binary),
+        st.builds(lambda low, more: Integer(low, low + more), st.integers(-1000, 1000), st.integers(1, 10**6)),
+        st.builds(lambda low, more: Integer(low, low + more, log=True), st.integers(1, 1000), st.integers(1, 10**6)),
+        st.builds(lambda low, more: Real(low, low + more), st.floats(-1e6, 1e6), st.floats(0.1, 1e6)),
+        st.builds(lambda low, ratio: Real(low, low * (1 + ratio), log=True), scales, scales),
+        st.integers(2, 5).map(lambda count: Choice(["a", None, 7, [1, 2], False][:count])),
+    )
+
+
+def spaces(most: int = 4) -> st.SearchStrategy[Space]:
+    """One to `most` variables together."""
+    return st.lists(variables(), min_size=1, max_size=most).map(
+        lambda each: Space(**{f"v{k}": v for k, v in enumerate(each)})
+    )
