@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from mergebo.acquisition.values import ACQUISITIONS
 from mergebo.compiled.edges import shorten
 from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
-from mergebo.optimizers.history import History
+from mergebo.optimizers.batches import Batch
+from mergebo.optimizers.history import History, propose_each
+from mergebo.optimizers.knowledge import Knowledge
+from mergebo.optimizers.models import best_drawn, expected, law_or_fresh, with_pending
 from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Rows
 from mergebo.stopwatch import phase
@@ -30,7 +34,7 @@ from mergebo.surrogate import (
     Similarity,
     Spacings,
 )
-from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
+from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, Trend, Trends
 from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
@@ -85,11 +89,26 @@ class Past:
     space: AnySpace
     row_bytes: bytes
     value_bytes: bytes
+    error_bytes: bytes = b""
+    knowledge: Knowledge | None = None
 
     @classmethod
-    def of(cls, space: AnySpace, rows: Rows, values: Floats) -> Past:
-        """From arrays."""
-        return cls(space, np.ascontiguousarray(rows, np.int64).tobytes(), np.asarray(values, np.float64).tobytes())
+    def of(
+        cls,
+        space: AnySpace,
+        rows: Rows,
+        values: Floats,
+        errors: Floats | None = None,
+        knowledge: Knowledge | None = None,
+    ) -> Past:
+        """From arrays, with the values' standard deviations and prior knowledge if there are any."""
+        return cls(
+            space,
+            np.ascontiguousarray(rows, np.int64).tobytes(),
+            np.asarray(values, np.float64).tobytes(),
+            b"" if errors is None else np.asarray(errors, np.float64).tobytes(),
+            knowledge,
+        )
 
     @property
     def rows(self) -> Rows:
@@ -101,12 +120,23 @@ class Past:
         """Their values."""
         return np.frombuffer(self.value_bytes, np.float64)
 
+    @property
+    def errors(self) -> Floats | None:
+        """Their standard deviations, nan where they are not known; None if none is."""
+        return np.frombuffer(self.error_bytes, np.float64) if self.error_bytes else None
+
+    @property
+    def trend(self) -> Trend | None:
+        """What prior knowledge makes of the values."""
+        return None if self.knowledge is None else self.knowledge.trend(self.rows, self.values)
+
     def __len__(self) -> int:
         return len(self.value_bytes) // 8
 
     def first(self, count: int) -> Past:
         """The results that came first."""
-        return self.of(self.space, self.rows[:count], self.values[:count])
+        errors = None if self.errors is None else self.errors[:count]
+        return self.of(self.space, self.rows[:count], self.values[:count], errors, self.knowledge)
 
 
 @lru_cache(maxsize=3 * len(FAMILIES))
@@ -129,11 +159,13 @@ def _model(past: Past, family: str, which: int) -> GP:
     """With one of the family's similarities, or the last one of an order that has fewer."""
     similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
     prior = LENGTHSCALE_PRIOR if isinstance(past.space, PermutationSpace) else MIXED_PRIOR
-    hyperparameters = None
+    hyperparameters, trend, errors = None, past.trend, past.errors
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
-        hyperparameters = GP(similarity, past.rows[some], past.values[some], prior=prior).hyperparameters
-    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters, prior=prior)
+        own = None if errors is None else errors[some]
+        fitted = GP(similarity, past.rows[some], past.values[some], prior=prior, trend=trend, errors=own)
+        hyperparameters = fitted.hyperparameters
+    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters, prior=prior, trend=trend, errors=errors)
 
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
@@ -157,7 +189,7 @@ def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
     for share in SHARES:
         places = fit_places(
             past.rows,
-            model.y,
+            model.left,
             precision / (1 - share),
             places,
             variance=share * scale,
@@ -175,8 +207,9 @@ def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) ->
     factor = (1 - share) * stretch**2
     plain = model.hyperparameters
     scaled = replace(plain, outputscale=factor * plain.outputscale, noise=factor * plain.noise)
-    trend = PathCosts(places, pairs.cyclic)
-    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend)
+    costs = PathCosts(places, pairs.cyclic)
+    trend = costs if model.trend is None else Trends((model.trend, costs))
+    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend, errors=past.errors)
 
 
 def _pairs(space: AnySpace, family: str) -> Adjacency:
@@ -216,8 +249,11 @@ class Auto:
     maps: bool = True
     incumbents: int = 5
     randoms: int = 5
+    batch: Batch = "fantasies"
 
     def __post_init__(self) -> None:
+        if self.batch not in get_args(Batch):
+            raise unknown_choice("batch", self.batch, get_args(Batch))
         for name in self.families:
             if name not in FAMILIES:
                 raise unknown_choice("family", name, FAMILIES)
@@ -225,41 +261,63 @@ class Auto:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        alone = isinstance(history.space, PermutationSpace)
-        past = Past.of(history.space, history.rows, history.values if alone else levelled(history.values))
-        small = past.space.width <= SMALL
+        model, best = with_pending(self._model(history, rng), history)
+        if self.batch == "thompson" and len(history.pending):
+            return best_drawn(model, history, self.incumbents, tuple(MOVES), rng)
+        rows, _ = self._search(model, best, history, rng)
+        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+    def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
+        if self.batch != "law" or len(history.values) < 2:
+            return propose_each(self, history, count, rng)
+        model, best = with_pending(self._model(history, rng), history)
+        return law_or_fresh(model, *self._search(model, best, history, rng), history, count, rng)
+
+    def _model(self, history: History, rng: np.random.Generator) -> GP:
+        """One of the structures drawn by its evidence, or the map."""
+        past = past_of(history)
         with phase("fit"):
             found = structures(past, self.families)
             models, shares = zip(*found.values(), strict=True)
             weights = np.array(shares)
-            if not alone:
+            if not isinstance(past.space, PermutationSpace):
                 weights *= [ROUTE if name in MAPPED else 1.0 for name in found]
                 weights /= weights.sum()
-            model = models[rng.choice(len(models), p=weights)]
+            model: GP = models[rng.choice(len(models), p=weights)]
             mapped = best_map(past, found) if self.maps else None
-            model = mapped or model
-        best = float(model.y.min())
-        if len(history.pending):  # what is awaited is taken to come out as the model expects
-            model = model.with_points(history.pending)
+        return mapped or model
+
+    def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
+        """Untried rows with their LogEI, best first."""
+        space, small = history.space, history.space.width <= SMALL
         acquisition = Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES))
-        if alone:
-            others = past.space.sample_rows(self.randoms, seed=rng)
+        if isinstance(space, PermutationSpace):
+            others = space.sample_rows(self.randoms, seed=rng)
         else:
             others = mixtures(history)
             others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]
-        others = repaired(model, np.concatenate([history.best(1), others]))
-        rows, _ = ascend(
+        good = history.best(self.incumbents, expected(model, history))
+        others = repaired(model, np.concatenate([good[:1], others]))
+        return ascend(
             acquisition,
-            np.concatenate([history.best(self.incumbents), others]),
+            np.concatenate([good, others]),
             # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
             probe=8,
             finalists=3 if small else 1,
             enough=0.0 if small else 1e-2,
-            wholes=None if small else whole_looks(past.space),
+            wholes=None if small else whole_looks(space),
             first=rng,
             forbidden=history.is_tried,
         )
-        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+
+def past_of(history: History) -> Past:
+    """The results as models read them: where orders are not all there is to choose, with large values drawn in."""
+    values, errors = history.values, history.errors
+    if not isinstance(history.space, PermutationSpace):
+        values, slopes = levelled(values), level_slopes(values)
+        errors = None if errors is None else errors * slopes
+    return Past.of(history.space, history.rows, values, errors, history.knowledge)
 
 
 def whole_looks(space: AnySpace) -> int:
@@ -275,6 +333,12 @@ def levelled(values: Floats) -> Floats:
     """
     gaps = values - values.min()
     return np.asarray(np.log1p(gaps / max(gaps.mean(), 1e-300)))
+
+
+def level_slopes(values: Floats) -> Floats:
+    """By how much `levelled` shrinks small differences at each value."""
+    gaps = values - values.min()
+    return np.asarray(1 / (max(gaps.mean(), 1e-300) + gaps))
 
 
 def mixtures(history: History) -> Rows:
@@ -320,8 +384,9 @@ def repaired(model: GP, rows: Rows) -> Rows:
             rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
             for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):
                 costs = _pair_sums(factor, model.rows[:, where], weights)
-                if isinstance(model.trend, PathCosts):
-                    costs += model.trend.costs
+                for trend in Trends.parts_of(model.trend):
+                    if isinstance(trend, PathCosts):
+                        costs += trend.costs
                 shorten(row[where], costs, factor.directed, factor.cyclic)
         first += factor.lengthscales
     return rows

@@ -1,14 +1,14 @@
 """A Gaussian process on precomputed distances: the same model as BoTorch's `SingleTaskGP`, fitted and read without torch.
 
-The kernel is `s exp(-sum_f d_f / (2 l_f^2))` plus noise on the diagonal, with a constant mean. Distances between the points
-are computed once; a fit then costs one Cholesky factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to
+The kernel is `s exp(-sum_f d_f / (2 l_f^2))` plus noise on the diagonal, with a constant mean. The noise is learned, or
+given for all values or for each of them. Distances between the points are computed once; a fit then costs one Cholesky factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to
 which mean, variance and marginal likelihood are tested equal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -66,18 +66,24 @@ def standardised(values: Floats) -> tuple[Floats, float, float]:
 
 
 def negative_log_posterior(
-    logs: Floats, distances: Floats, y: Floats, learns_noise: bool = True, prior: Prior = LENGTHSCALE_PRIOR
+    logs: Floats,
+    distances: Floats,
+    y: Floats,
+    learns_noise: bool = True,
+    prior: Prior = LENGTHSCALE_PRIOR,
+    given: Floats | None = None,
 ) -> tuple[float, Floats]:
     """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient; given noise has no prior.
 
-    The constant mean takes its best value for the others (generalised least squares), so its derivative is zero.
+    `given` are noise variances of single values, nan where the common one holds. The constant mean takes its best value
+    for the others (generalised least squares), so its derivative is zero.
     """
     count = len(y)
     log_outputscale, log_noise = logs[-2:]
     rates = np.exp(-2 * logs[:-2])
     signal = np.exp(log_outputscale - 0.5 * np.tensordot(rates, distances, axes=1))
     covariance = signal.copy()
-    covariance.flat[:: count + 1] += np.exp(log_noise)
+    covariance.flat[:: count + 1] += noise_variances(np.exp(log_noise), given)
     # LAPACK reads columns: the transpose of a symmetric matrix is handed over without a copy.
     factor, failed = dpotrf(covariance.T, lower=1, overwrite_a=1)
     if failed:
@@ -91,7 +97,8 @@ def negative_log_posterior(
     # triangle, so sums over it count twice, the diagonal once.
     triangle = dpotri(factor, lower=1, overwrite_c=1)[0].T
     gradient = np.empty(len(logs))
-    gradient[-1] = 0.5 * np.exp(log_noise) * (np.trace(triangle) - alpha @ alpha)
+    common = slice(None) if given is None else np.isnan(given)
+    gradient[-1] = 0.5 * np.exp(log_noise) * (triangle.diagonal()[common].sum() - alpha[common] @ alpha[common])
     triangle *= signal
     gradient[-2] = triangle.sum() - 0.5 * np.trace(triangle) - 0.5 * alpha @ signal @ alpha
     for k, (rate, distance) in enumerate(zip(rates, distances, strict=True)):
@@ -114,6 +121,11 @@ def _priors(factors: int, prior: Prior) -> list[Prior]:
     return [prior] * factors + [OUTPUTSCALE_PRIOR, NOISE_PRIOR]
 
 
+def noise_variances(common: float, given: Floats | None) -> Any:
+    """The noise variance of every value: the common one, or its own where that is given."""
+    return common if given is None else np.where(np.isnan(given), common, given)
+
+
 def check_noise(noise: float | None) -> None:
     """None, or a variance that keeps matrices invertible."""
     if noise is not None and not (isinstance(noise, int | float) and LEAST_NOISE <= noise < np.inf):
@@ -129,10 +141,12 @@ def fit(
     *,
     noise: float | None = None,
     prior: Prior = LENGTHSCALE_PRIOR,
+    given: Floats | None = None,
 ) -> Hyperparameters:
     """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data.
 
-    The noise variance is one of them, unless it is given.
+    The noise variance is one of them, unless it is given: for all values as `noise`, or for each as `given`, which may be
+    nan for some.
     """
     check_noise(noise)
     factors = len(distances)
@@ -150,7 +164,7 @@ def fit(
         found = minimize(
             negative_log_posterior,
             logs,
-            args=(distances, y, noise is None, prior),
+            args=(distances, y, noise is None, prior, given),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
@@ -175,6 +189,24 @@ class Trend(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Trends:
+    """The sum of several trends."""
+
+    parts: tuple[Trend, ...]
+
+    @staticmethod
+    def parts_of(trend: Trend | None) -> tuple[Trend, ...]:
+        """The trends that a trend is the sum of."""
+        return () if trend is None else trend.parts if isinstance(trend, Trends) else (trend,)
+
+    def value(self, rows: Rows) -> Floats:
+        return sum((part.value(rows) for part in self.parts), np.zeros(len(rows)))
+
+    def changes(self, row: Rows, variable: str, move: str) -> Floats:
+        return np.asarray(sum(part.changes(row, variable, move) for part in self.parts))
+
+
 class GP:
     """A fitted model of values at rows: `predict` gives mean and standard deviation anywhere."""
 
@@ -189,15 +221,19 @@ class GP:
         trend: Trend | None = None,
         scaling: tuple[float, float] | None = None,
         prior: Prior = LENGTHSCALE_PRIOR,
+        errors: Floats | None = None,
     ) -> None:
         """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given.
+
+        `errors` are the standard deviations of single values, in their units, nan where they are not known. Where all are,
+        nothing about the noise is learned, and a further value is expected to be as noisy as these are on average.
 
         Values are standardised by their own mean and deviation, unless `scaling` gives others. `prior` is that of the
         lengthscales.
         """
         self.similarity = similarity
         self.rows = rows
-        self.noise = noise
+        self.errors = errors
         self.trend = trend
         self.prior = prior
         values = np.asarray(values, np.float64)
@@ -205,10 +241,14 @@ class GP:
         if scaling is not None:
             self.centre, self.spread = scaling
             self.y = (values - self.centre) / self.spread
+        self.given = None if errors is None else np.maximum((errors / self.spread) ** 2, LEAST_NOISE)
+        if noise is None and self.given is not None and not np.isnan(self.given).any():
+            noise = float(self.given.mean())
+        self.noise = noise
         distances = similarity.distances(rows, rows)
-        left = self._left = self.y - self._trend(rows)
-        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise, prior=prior)
-        covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
+        left = self.left = self.y - self._trend(rows)
+        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise, prior=prior, given=self.given)
+        covariance = self._covariance(distances) + np.diag(self.noise_variances)
         # W = L^-1: with it variances of many points are one matrix product.
         self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
         weights = self.whitener.T @ self.whitener.sum(axis=1)
@@ -218,9 +258,14 @@ class GP:
     @property
     def loss(self) -> float:
         """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
-        white = self.whitener @ (self._left - self.mean)
+        white = self.whitener @ (self.left - self.mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
         return float(value + _negative_log_prior(self.hyperparameters.logs, self.noise is None, self.prior)[0])
+
+    @property
+    def noise_variances(self) -> Floats:
+        """Of every standardised value."""
+        return np.full(len(self.y), noise_variances(self.hyperparameters.noise, self.given))
 
     @staticmethod
     def _factorise(covariance: Floats) -> Floats:
@@ -304,10 +349,15 @@ class GP:
             trend=self.trend,
             scaling=(self.centre, self.spread),
             prior=self.prior,
+            errors=None if self.errors is None else np.concatenate([self.errors, np.full(len(rows), np.nan)]),
         )
 
     def to_botorch(self) -> SingleTaskGP:
-        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values."""
+        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values.
+
+        BoTorch learns the noise or is given it: where it was given for some values only, what was learned for the others is
+        given, too.
+        """
         if self.trend is not None:
             raise UnsupportedError("a model with a trend is not one of BoTorch's; give the rows' trend to it as a mean")
         import torch
@@ -320,11 +370,12 @@ class GP:
         kernel = ScaleKernel(self.similarity.kernel(), outputscale_prior=LogNormalPrior(*OUTPUTSCALE_PRIOR))
         factors = getattr(kernel.base_kernel, "kernels", [kernel.base_kernel])
         targets = torch.from_numpy(self.y).unsqueeze(-1)
-        if self.noise is None:
+        learns_noise = self.noise is None and self.given is None
+        if learns_noise:
             constraint = GreaterThan(LEAST_NOISE)
             noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*NOISE_PRIOR), noise_constraint=constraint)}
         else:
-            noise = {"train_Yvar": torch.full_like(targets, self.noise)}
+            noise = {"train_Yvar": torch.from_numpy(self.noise_variances).unsqueeze(-1)}
         model = SingleTaskGP(
             torch.from_numpy(np.asarray(self.rows, np.float64)),
             targets,
@@ -337,7 +388,7 @@ class GP:
             factor.register_prior("lengthscale_prior", LogNormalPrior(*self.prior), "lengthscale")
             factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
         kernel.outputscale = self.hyperparameters.outputscale
-        if self.noise is None:
+        if learns_noise:
             model.likelihood.noise = max(self.hyperparameters.noise, LEAST_NOISE * (1 + 1e-6))
         model.mean_module.constant.data.fill_(self.mean)
         return model
