@@ -55,7 +55,9 @@ class Belief:
     def _order(self, space: AnySpace) -> str:
         orders = [name for name, variable in space.variables.items() if isinstance(variable, Permutation)]
         if self.variable is None and len(orders) != 1:
-            raise ArgumentError(f"say which order the belief '{self}' is about, variable=...: the space has {orders or 'none'}")
+            raise ArgumentError(
+                f"say which order the belief '{self}' is about, variable=...: the space has {orders or 'none'}"
+            )
         if self.variable is not None and self.variable not in orders:
             raise unknown_choice("the variable of a belief", self.variable, orders)
         return self.variable or orders[0]

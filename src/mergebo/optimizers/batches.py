@@ -21,7 +21,7 @@ LEAST_WEIGHT = 0.01
 
 
 def law(model: GP, rows: Rows, values: Floats, count: int) -> Rows:
-    """The batch of LAW (Oh et al. 2022) from rows with their acquisition values, best first: promising, and unlike each other.
+    """The batch of LAW (Oh et al. 2022) from rows with their acquisition values, best first: promising and diverse.
 
     That is the greedy choice of a large determinant of `W K W`: K is the posterior covariance, and W holds weights that grow
     with the acquisition value.

@@ -46,7 +46,7 @@ class Knowledge:
     def expected(self) -> Floats:
         """What the weights of all features are expected to be: the heuristic's first."""
         strengths = np.array([1.0] * (self.heuristic is not None) + [-belief.strength for belief in self.beliefs])
-        return strengths * EXPECTED / max(1.0, np.sqrt(len(strengths)))
+        return np.asarray(strengths * EXPECTED / max(1.0, np.sqrt(len(strengths))))
 
     def features(self, rows: Rows) -> Floats:
         """Standardised, `(rows, features)`."""

@@ -73,7 +73,9 @@ class ModelBased:
         if self.search == "relaxation" and self.acquisition != "logei":
             raise ArgumentError(f"the relaxation climbs logei, not {self.acquisition}")
         if self.batch == "law" and self.acquisition == "thompson":
-            raise ArgumentError("law weighs rows by their acquisition values, and thompson has none; take logei, ei, pi or ucb")
+            raise ArgumentError(
+                "law weighs rows by their acquisition values, and thompson has none; take logei, ei, pi or ucb"
+            )
 
     def similarity(self, space: AnySpace) -> Product:
         """The kernel's factors: this method's for orders, RBF for binary choices."""
@@ -166,9 +168,7 @@ def best_drawn(model: GP, history: History, incumbents: int, moves: tuple[str, .
     return chosen
 
 
-def law_or_fresh(
-    model: GP, rows: Rows, values: Floats, history: History, count: int, rng: np.random.Generator
-) -> Rows:
+def law_or_fresh(model: GP, rows: Rows, values: Floats, history: History, count: int, rng: np.random.Generator) -> Rows:
     """The batch of LAW from rows that a search met; random rows where it met too few that were not tried."""
     new = ~history.is_tried(rows)
     chosen = law(model, rows[new], values[new], count) if new.any() else rows[:0]
@@ -181,7 +181,6 @@ def law_or_fresh(
             raise
         return chosen
     return np.concatenate([chosen, others])
-
 
 
 def merge_orders(n: int) -> Similarity:

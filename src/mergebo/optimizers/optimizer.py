@@ -109,7 +109,7 @@ class Optimizer:
         self.direction = direction if isinstance(direction, str) else directions
         self.objectives = objectives
         self.noisy = bool(noisy)
-        """Whether another measurement of a point would give another value; also true once a value was told with its noise."""
+        """Whether another measurement of a point would give another value; so once a value was told with its noise."""
         self.design = design
         self.seed = seed
         self.initial = initial
@@ -228,7 +228,7 @@ class Optimizer:
         return [self._method.propose(self._history(), self._rng)]
 
     def _designed(self) -> Rows:
-        """The next point of the initial design: a random one, or every other time the one of some that is believed in most."""
+        """The next point of the initial design: a random one, or every other time the most believed in of several."""
         history, place = self._history(), len(self._trials) if self.design == "spread" else None
         if self._knowledge is None or len(self._trials) % 2:
             return history.fresh_row(self._design, place)

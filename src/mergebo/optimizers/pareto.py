@@ -29,7 +29,7 @@ def non_dominated(values: Floats) -> NDArray[np.bool_]:
     """Which rows `(count, objectives)` are beaten by no other: none is as good everywhere and better somewhere."""
     as_good = (values[:, None] <= values[None]).all(axis=-1)
     better = (values[:, None] < values[None]).any(axis=-1)
-    return ~(as_good & better).any(axis=0)
+    return np.asarray(~(as_good & better).any(axis=0))
 
 
 def scalarised(values: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 
-import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -22,11 +21,9 @@ def draw(front: Front, path: str | PathLike[str] | None = None, names: Sequence[
         figure = Figure(figsize=(5.6, 4.4), layout="constrained")
         axes = figure.add_subplot()
         axes.plot(*front.values.T, "o", color=OTHERS, markersize=4, label=f"{len(front.values)} results", zorder=1)
-        points = front.points[np.argsort(front.signs[0] * front.points[:, 0], kind="stable")]
+        points = front.points
         # What the front dominates begins at the steps between its points.
-        where = "post" if front.signs[0] > 0 else "pre"
-        ordered = points if front.signs[0] > 0 else points[::-1]
-        axes.step(*ordered.T, where=where, color=FRONT, linewidth=1.2, zorder=2)
+        axes.step(*points.T, where="post" if front.signs[0] > 0 else "pre", color=FRONT, linewidth=1.2, zorder=2)
         axes.plot(*points.T, "o", color=FRONT, markersize=6, label=f"{len(points)} that no other beats", zorder=3)
         axes.set_xlabel(f"{first} ({_wish(front.signs[0])})")
         axes.set_ylabel(f"{second} ({_wish(front.signs[1])})")

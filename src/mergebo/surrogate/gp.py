@@ -1,8 +1,9 @@
 """A Gaussian process on precomputed distances: the same model as BoTorch's `SingleTaskGP`, fitted and read without torch.
 
 The kernel is `s exp(-sum_f d_f / (2 l_f^2))` plus noise on the diagonal, with a constant mean. The noise is learned, or
-given for all values or for each of them. Distances between the points are computed once; a fit then costs one Cholesky factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to
-which mean, variance and marginal likelihood are tested equal.
+given for all values or for each of them. Distances between the points are computed once; a fit then costs one Cholesky
+factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to which mean, variance and marginal likelihood are
+tested equal.
 """
 
 from __future__ import annotations
