@@ -113,17 +113,19 @@ def minimize(
 
 After: TypeAlias = Callable[[Trial], bool]
 
+LATE, STOPPED = "time limit reached", "ended by the callback"
+
 
 def _one_by_one(optimizer: Optimizer, objective: Callable[[Any], Any], budget: int, clock: _Clock, after: After) -> str:
     """The loop; why it ended."""
     try:
         while len(optimizer.trials) < budget:
             if clock.is_over:
-                return "time limit reached"
+                return LATE
             trial = optimizer.ask()
             _record(optimizer, trial, evaluate(objective, trial.point))
             if after(trial):
-                return "ended by the callback"
+                return STOPPED
     except ExhaustedError as error:
         return str(error)
     except KeyboardInterrupt:
@@ -148,14 +150,14 @@ def _side_by_side(
             if not ended and len(optimizer.trials) >= budget:
                 ended = "budget spent"
             if not ended and clock.is_over:
-                ended = "time limit reached"
+                ended = LATE
             if not ended and len(running) < workers:
                 try:
                     trials = optimizer.ask(min(workers - len(running), budget - len(optimizer.trials)))
                 except ExhaustedError as error:
                     ended, trials = str(error), []
                 running |= {pool.submit(evaluate, objective, trial.point): trial for trial in trials}
-            if ended:  # what has not begun stays pending
+            if ended in (LATE, STOPPED):  # what has not begun stays pending
                 running = {future: trial for future, trial in running.items() if not future.cancel()}
             if not running:
                 return ended
@@ -164,8 +166,8 @@ def _side_by_side(
             for future in sorted(finished, key=lambda each: running[each].id):
                 trial = running.pop(future)
                 _record(optimizer, trial, _outcome(future))
-                if after(trial) and not ended:
-                    ended = "ended by the callback"
+                if after(trial) and ended != LATE:
+                    ended = STOPPED
     except KeyboardInterrupt:
         ended = "interrupted"
     except BrokenExecutor as error:
