@@ -45,11 +45,12 @@ class Belief:
         return f"{first} before {others[0]}" if others else f"{first} {self.kind}"
 
     def feature(self, space: AnySpace, rows: Rows) -> NDArray[np.float64]:
-        """How much rows are as believed, in slots."""
+        """How much rows are as believed: 1 or -1, or the slots that an item is early or late."""
         name = self._order(space)
         ranks = invert(rows[:, space.slices[name]].astype(np.int64))
         slots = [ranks[:, self._number(space, name, item)] for item in self.items]
-        out = slots[-1] - slots[0] if self.kind == "before" else slots[0] if self.kind == "late" else -slots[0]
+        # Not by how many slots the first is before the second: along a chain of beliefs that would cancel out.
+        out = np.sign(slots[-1] - slots[0]) if self.kind == "before" else slots[0] if self.kind == "late" else -slots[0]
         return out.astype(np.float64)
 
     def _order(self, space: AnySpace) -> str:

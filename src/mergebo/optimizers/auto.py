@@ -10,14 +10,13 @@ from typing import get_args
 import numpy as np
 
 from mergebo.acquisition.search import Acquisition, ascend
-from mergebo.acquisition.values import ACQUISITIONS
 from mergebo.compiled.edges import shorten
 from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
 from mergebo.optimizers.batches import Batch
 from mergebo.optimizers.history import History, propose_each
-from mergebo.optimizers.knowledge import Knowledge
-from mergebo.optimizers.models import best_drawn, expected, law_or_fresh, with_pending
+from mergebo.optimizers.knowledge import Knowledge, fitted
+from mergebo.optimizers.models import best_drawn, expected, law_or_fresh, reconsidered, score_of, with_pending
 from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Rows
 from mergebo.stopwatch import phase
@@ -34,7 +33,7 @@ from mergebo.surrogate import (
     Similarity,
     Spacings,
 )
-from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, Trend, Trends
+from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, Trends
 from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
@@ -89,6 +88,7 @@ class Past:
     space: AnySpace
     row_bytes: bytes
     value_bytes: bytes
+    noisy: bool = False
     error_bytes: bytes = b""
     knowledge: Knowledge | None = None
 
@@ -98,6 +98,8 @@ class Past:
         space: AnySpace,
         rows: Rows,
         values: Floats,
+        *,
+        noisy: bool = False,
         errors: Floats | None = None,
         knowledge: Knowledge | None = None,
     ) -> Past:
@@ -106,6 +108,7 @@ class Past:
             space,
             np.ascontiguousarray(rows, np.int64).tobytes(),
             np.asarray(values, np.float64).tobytes(),
+            noisy,
             b"" if errors is None else np.asarray(errors, np.float64).tobytes(),
             knowledge,
         )
@@ -125,18 +128,14 @@ class Past:
         """Their standard deviations, nan where they are not known; None if none is."""
         return np.frombuffer(self.error_bytes, np.float64) if self.error_bytes else None
 
-    @property
-    def trend(self) -> Trend | None:
-        """What prior knowledge makes of the values."""
-        return None if self.knowledge is None else self.knowledge.trend(self.rows, self.values)
-
     def __len__(self) -> int:
         return len(self.value_bytes) // 8
 
     def first(self, count: int) -> Past:
         """The results that came first."""
         errors = None if self.errors is None else self.errors[:count]
-        return self.of(self.space, self.rows[:count], self.values[:count], errors, self.knowledge)
+        rows, values = self.rows[:count], self.values[:count]
+        return self.of(self.space, rows, values, noisy=self.noisy, errors=errors, knowledge=self.knowledge)
 
 
 @lru_cache(maxsize=3 * len(FAMILIES))
@@ -159,13 +158,28 @@ def _model(past: Past, family: str, which: int) -> GP:
     """With one of the family's similarities, or the last one of an order that has fewer."""
     similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
     prior = LENGTHSCALE_PRIOR if isinstance(past.space, PermutationSpace) else MIXED_PRIOR
-    hyperparameters, trend, errors = None, past.trend, past.errors
+    noise_prior = NOISY_PRIOR if past.noisy else NOISE_PRIOR
+    errors, hyperparameters = past.errors, None
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
-        own = None if errors is None else errors[some]
-        fitted = GP(similarity, past.rows[some], past.values[some], prior=prior, trend=trend, errors=own)
-        hyperparameters = fitted.hyperparameters
-    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters, prior=prior, trend=trend, errors=errors)
+        hyperparameters = GP(
+            similarity,
+            past.rows[some],
+            past.values[some],
+            prior=prior,
+            errors=None if errors is None else errors[some],
+            noise_prior=noise_prior,
+        ).hyperparameters
+    return fitted(
+        similarity,
+        past.rows,
+        past.values,
+        past.knowledge,
+        hyperparameters=hyperparameters,
+        prior=prior,
+        errors=errors,
+        noise_prior=noise_prior,
+    )
 
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
@@ -290,7 +304,7 @@ class Auto:
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
         """Untried rows with their LogEI, best first."""
         space, small = history.space, history.space.width <= SMALL
-        acquisition = Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES))
+        acquisition = Acquisition(model, score_of("logei", model, history), best, tuple(MOVES))
         if isinstance(space, PermutationSpace):
             others = space.sample_rows(self.randoms, seed=rng)
         else:
@@ -298,7 +312,7 @@ class Auto:
             others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]
         good = history.best(self.incumbents, expected(model, history))
         others = repaired(model, np.concatenate([good[:1], others]))
-        return ascend(
+        found = ascend(
             acquisition,
             np.concatenate([good, others]),
             # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
@@ -309,6 +323,7 @@ class Auto:
             first=rng,
             forbidden=history.is_tried,
         )
+        return reconsidered(*found, acquisition.score, model, history)
 
 
 def past_of(history: History) -> Past:
@@ -317,7 +332,8 @@ def past_of(history: History) -> Past:
     if not isinstance(history.space, PermutationSpace):
         values, slopes = levelled(values), level_slopes(values)
         errors = None if errors is None else errors * slopes
-    return Past.of(history.space, history.rows, values, errors, history.knowledge)
+    noisy, knowledge = history.noisy, history.knowledge
+    return Past.of(history.space, history.rows, values, noisy=noisy, errors=errors, knowledge=knowledge)
 
 
 def whole_looks(space: AnySpace) -> int:

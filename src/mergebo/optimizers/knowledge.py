@@ -19,13 +19,15 @@ from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError, UnsupportedError
 from mergebo.moves import move_table
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
-from mergebo.surrogate.gp import standardised
-from mergebo.surrogate.similarity import Floats
+from mergebo.surrogate.gp import GP, standardised
+from mergebo.surrogate.similarity import Floats, Product
 
 EXPECTED = 0.7
 """Share of the values' standard deviation that prior knowledge is expected to explain, all of it together."""
 DOUBT = 1.0
 """Standard deviation of a weight, in what is expected of it: one time in six it does not even have the right sign."""
+BENEFIT = 1.0
+"""By how much the log evidence may be against prior knowledge before it is left out: that of few results says little."""
 TYPICAL = 1000
 """Random points over which features are standardised."""
 REMEMBERED = 1 << 16
@@ -124,3 +126,12 @@ class LinearTrend:
         around = np.tile(row, (len(block), 1))
         around[:, where] = block
         return self.value(around) - self.value(row[None])
+
+
+def fitted(similarity: Product, rows: Rows, values: Floats, knowledge: Knowledge | None, **settings: Any) -> GP:
+    """A model with prior knowledge as its trend, unless the results say that it is more likely to be wrong than right."""
+    plain = GP(similarity, rows, values, **settings)
+    if knowledge is None:
+        return plain
+    believing = GP(similarity, rows, values, trend=knowledge.trend(rows, values), **settings)
+    return believing if believing.loss <= plain.loss + BENEFIT else plain

@@ -10,17 +10,19 @@ import numpy as np
 
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.relaxation import Relaxation
-from mergebo.acquisition.search import COMPOUND, Acquisition, ascend
-from mergebo.acquisition.values import ACQUISITIONS
+from mergebo.acquisition.search import COMPOUND, Acquisition, Score, ascend
+from mergebo.acquisition.values import ACQUISITIONS, noisy_score
 from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
 from mergebo.moves import random_neighbours
 from mergebo.optimizers.baselines import RandomSearch
 from mergebo.optimizers.batches import Batch, law
 from mergebo.optimizers.history import History, propose_each
+from mergebo.optimizers.knowledge import fitted
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Rows
 from mergebo.stopwatch import phase
 from mergebo.surrogate import GP, ByMap, Footrule, Product, SameSlots, Similarity, check_noise
+from mergebo.surrogate.gp import NOISE_PRIOR, NOISY_PRIOR
 from mergebo.surrogate.similarity import Floats
 
 Search: TypeAlias = Literal["scan", "relaxation"]
@@ -100,22 +102,22 @@ class ModelBased:
 
     def _model(self, history: History) -> tuple[GP, float]:
         """A model of the results and of what is expected of pending rows, and the best standardised value to improve on."""
-        trend = None if history.knowledge is None else history.knowledge.trend(history.rows, history.values)
         with phase("fit"):
-            model = GP(
+            model = fitted(
                 self.similarity(history.space),
                 history.rows,
                 history.values,
+                history.knowledge,
                 noise=self.noise,
-                trend=trend,
                 errors=history.errors,
+                noise_prior=NOISY_PRIOR if history.noisy else NOISE_PRIOR,
             )
         return with_pending(model, history)
 
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
         """Untried rows with their acquisition values, best first."""
         device = None if self.device is None else DeviceScan(model, self.device)
-        landscape = Acquisition(model, ACQUISITIONS[self.acquisition], best, self.moves, device)
+        landscape = Acquisition(model, score_of(self.acquisition, model, history), best, self.moves, device)
         good = history.best(self.incumbents, expected(model, history))
         starts = np.concatenate([good, history.space.sample_rows(self.randoms, seed=rng)])
         if self.search == "relaxation":
@@ -124,7 +126,7 @@ class ModelBased:
             rows, steps = starts, self.steps
         width = history.space.width
         first = rng if self.ascent == "first" or (self.ascent == "auto" and width >= LARGE) else None
-        return ascend(
+        found = ascend(
             landscape,
             rows,
             steps=steps,
@@ -134,11 +136,38 @@ class ModelBased:
             enough=1e-3 if width >= COMPOUND else 0.0,
             forbidden=history.is_tried,
         )
+        return reconsidered(*found, landscape.score, model, history)
 
 
 def expected(model: GP, history: History) -> Floats | None:
     """What a model expects at the rows that were tried, where values are noisy; None where they are what they are."""
     return model.predict_standardised(history.rows)[0] if history.noisy else None
+
+
+def score_of(acquisition: str, model: GP, history: History) -> Score:
+    """The acquisition function of this name; where values are noisy, that of what another measurement would tell."""
+    score = ACQUISITIONS[acquisition]
+    return noisy_score(score, model.hyperparameters.noise) if history.noisy else score
+
+
+def reconsidered(rows: Rows, values: Floats, score: Score, model: GP, history: History) -> tuple[Rows, Floats]:
+    """Rows with their acquisition values, best first, once the best of noisy rows is valued as what it is.
+
+    To measure it again can only show that it is not the best: its chance to fall behind the next best counts, as in the
+    knowledge gradient. It would be measured for ever if it were to improve on itself.
+    """
+    means = expected(model, history)
+    if means is None:
+        return rows, values
+    first = history.rows[means.argmin()]
+    others = (history.rows != first).any(axis=1)
+    own = (rows == first).all(axis=1)
+    if own.any() and others.any():
+        _, deviation = model.predict_standardised(rows[own])
+        values = values.copy()
+        values[own] = score(np.full(len(deviation), means[others].min()), deviation, float(means.min()))
+    order = np.argsort(-values, kind="stable")
+    return rows[order], values[order]
 
 
 def with_pending(model: GP, history: History) -> tuple[GP, float]:

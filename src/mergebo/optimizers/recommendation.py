@@ -15,7 +15,14 @@ def posterior(history: History) -> tuple[Floats, Floats]:
     if count < 2 or np.ptp(history.values) == 0:
         unknown = np.full(count, np.nan) if history.errors is None else history.errors
         return history.values.copy(), unknown
-    past = Past.of(history.space, history.rows, history.values, history.errors, history.knowledge)
+    past = Past.of(
+        history.space,
+        history.rows,
+        history.values,
+        noisy=history.noisy,
+        errors=history.errors,
+        knowledge=history.knowledge,
+    )
     models, shares = zip(*structures(past).values(), strict=True)
     means, deviations = (np.array(each) for each in zip(*(model.predict(history.rows) for model in models), strict=True))
     mean = shares @ means

@@ -32,6 +32,8 @@ OUTPUTSCALE_PRIOR = (0.0, 1.0)
 """The same for the kernel's variance s; values are standardised."""
 NOISE_PRIOR = (-6.0, 2.0)
 """The same for the noise variance: little noise, but as much as the data ask for."""
+NOISY_PRIOR = (-1.5, 1.0)
+"""The same where values are known to be noisy: without repeated measurements nothing else tells noise from rough values."""
 LEAST_NOISE = 1e-6
 """Noise variance that is always there, as in BoTorch: it keeps matrices invertible when points repeat."""
 
@@ -73,6 +75,7 @@ def negative_log_posterior(
     learns_noise: bool = True,
     prior: Prior = LENGTHSCALE_PRIOR,
     given: Floats | None = None,
+    noise_prior: Prior = NOISE_PRIOR,
 ) -> tuple[float, Floats]:
     """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient; given noise has no prior.
 
@@ -104,22 +107,22 @@ def negative_log_posterior(
     gradient[-2] = triangle.sum() - 0.5 * np.trace(triangle) - 0.5 * alpha @ signal @ alpha
     for k, (rate, distance) in enumerate(zip(rates, distances, strict=True)):
         gradient[k] = rate * (np.vdot(triangle, distance) - 0.5 * alpha @ (signal * distance) @ alpha)
-    unlikely, slope = _negative_log_prior(logs, learns_noise, prior)
+    unlikely, slope = _negative_log_prior(logs, learns_noise, prior, noise_prior)
     return float(value + unlikely), gradient + slope
 
 
-def _negative_log_prior(logs: Floats, learns_noise: bool, prior: Prior) -> tuple[float, Floats]:
+def _negative_log_prior(logs: Floats, learns_noise: bool, prior: Prior, noise_prior: Prior) -> tuple[float, Floats]:
     """Minus the log prior of log hyperparameters, and its gradient."""
     value, gradient = 0.0, np.zeros(len(logs))
-    for k, (mean, deviation) in enumerate(_priors(len(logs) - 2, prior)[: None if learns_noise else -1]):
+    for k, (mean, deviation) in enumerate(_priors(len(logs) - 2, prior, noise_prior)[: None if learns_noise else -1]):
         # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
         value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
         gradient[k] = (logs[k] - mean) / deviation**2 + 1
     return value, gradient
 
 
-def _priors(factors: int, prior: Prior) -> list[Prior]:
-    return [prior] * factors + [OUTPUTSCALE_PRIOR, NOISE_PRIOR]
+def _priors(factors: int, prior: Prior, noise_prior: Prior) -> list[Prior]:
+    return [prior] * factors + [OUTPUTSCALE_PRIOR, noise_prior]
 
 
 def noise_variances(common: float, given: Floats | None) -> Any:
@@ -143,6 +146,7 @@ def fit(
     noise: float | None = None,
     prior: Prior = LENGTHSCALE_PRIOR,
     given: Floats | None = None,
+    noise_prior: Prior = NOISE_PRIOR,
 ) -> Hyperparameters:
     """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data.
 
@@ -154,7 +158,7 @@ def fit(
     bounds = [BOUNDS[0]] * factors + [*BOUNDS[1:]]
     if noise is not None:
         bounds[-1] = (np.log(noise), np.log(noise))
-    typical = np.array([mean for mean, _ in _priors(factors, prior)])
+    typical = np.array([mean for mean, _ in _priors(factors, prior, noise_prior)])
     starts = [typical, np.array([*typical[:factors] - 1, 0.0, -1.0]), np.array([*typical[:factors] + 1, 0.5, -8.0])]
     if start is not None:
         starts.insert(0, start.logs)
@@ -165,7 +169,7 @@ def fit(
         found = minimize(
             negative_log_posterior,
             logs,
-            args=(distances, y, noise is None, prior, given),
+            args=(distances, y, noise is None, prior, given, noise_prior),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
@@ -223,6 +227,7 @@ class GP:
         scaling: tuple[float, float] | None = None,
         prior: Prior = LENGTHSCALE_PRIOR,
         errors: Floats | None = None,
+        noise_prior: Prior = NOISE_PRIOR,
     ) -> None:
         """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given.
 
@@ -230,13 +235,14 @@ class GP:
         nothing about the noise is learned, and a further value is expected to be as noisy as these are on average.
 
         Values are standardised by their own mean and deviation, unless `scaling` gives others. `prior` is that of the
-        lengthscales.
+        lengthscales, `noise_prior` that of the learned noise.
         """
         self.similarity = similarity
         self.rows = rows
         self.errors = errors
         self.trend = trend
         self.prior = prior
+        self.noise_prior = noise_prior
         values = np.asarray(values, np.float64)
         self.y, self.centre, self.spread = standardised(values)
         if scaling is not None:
@@ -248,7 +254,9 @@ class GP:
         self.noise = noise
         distances = similarity.distances(rows, rows)
         left = self.left = self.y - self._trend(rows)
-        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise, prior=prior, given=self.given)
+        self.hyperparameters = hyperparameters or fit(
+            distances, left, noise=noise, prior=prior, given=self.given, noise_prior=noise_prior
+        )
         covariance = self._covariance(distances) + np.diag(self.noise_variances)
         # W = L^-1: with it variances of many points are one matrix product.
         self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
@@ -261,7 +269,8 @@ class GP:
         """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
         white = self.whitener @ (self.left - self.mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
-        return float(value + _negative_log_prior(self.hyperparameters.logs, self.noise is None, self.prior)[0])
+        logs, learns_noise = self.hyperparameters.logs, self.noise is None
+        return float(value + _negative_log_prior(logs, learns_noise, self.prior, self.noise_prior)[0])
 
     @property
     def noise_variances(self) -> Floats:
@@ -351,6 +360,7 @@ class GP:
             scaling=(self.centre, self.spread),
             prior=self.prior,
             errors=None if self.errors is None else np.concatenate([self.errors, np.full(len(rows), np.nan)]),
+            noise_prior=self.noise_prior,
         )
 
     def to_botorch(self) -> SingleTaskGP:
@@ -374,7 +384,7 @@ class GP:
         learns_noise = self.noise is None and self.given is None
         if learns_noise:
             constraint = GreaterThan(LEAST_NOISE)
-            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*NOISE_PRIOR), noise_constraint=constraint)}
+            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*self.noise_prior), noise_constraint=constraint)}
         else:
             noise = {"train_Yvar": torch.from_numpy(self.noise_variances).unsqueeze(-1)}
         model = SingleTaskGP(
