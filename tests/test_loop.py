@@ -782,6 +782,12 @@ class TestPriorKnowledge:
             mb.Optimizer(self.space, heuristic=lambda order: float("nan")).ask()
         with pytest.raises(errors.ArgumentError, match="had no heuristic"):
             mb.Optimizer.from_state(mb.Optimizer(self.space).state(), heuristic=len)
+        relaxed = mb.Optimizer(self.space, "mergebo", initial=3, search="relaxation", beliefs=[beliefs.early("a")])
+        for _ in range(3):
+            trial = relaxed.ask()
+            relaxed.tell(trial, float(trial.point.index("a")))
+        with pytest.raises(errors.UnsupportedError, match="the relaxation knows no trend"):
+            relaxed.ask()
 
 
 def test_states_of_before_go_on() -> None:

@@ -29,6 +29,10 @@ class Relaxation:
     best: float
 
     def __post_init__(self) -> None:
+        if self.model.trend is not None:
+            raise UnsupportedError(
+                "the relaxation knows no trend, such as that of beliefs and heuristics; use search='scan'"
+            )
         for name, factor in self.model.similarity.factors.items():
             if not isinstance(factor, SameChoices) and not (isinstance(factor, ByMap) and factor.map.lossless):
                 raise UnsupportedError(f"the relaxation needs codes that can be decoded; {name} has {factor}")

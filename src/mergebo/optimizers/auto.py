@@ -275,17 +275,23 @@ class Auto:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        model, best = with_pending(self._model(history, rng), history)
         if self.batch == "thompson" and len(history.pending):
-            return best_drawn(model, history, self.incumbents, tuple(MOVES), rng)
+            return self._drawn(history, rng)
+        model, best = with_pending(self._model(history, rng), history)
         rows, _ = self._search(model, best, history, rng)
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
 
     def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
-        if self.batch != "law" or len(history.values) < 2:
-            return propose_each(self, history, count, rng)
+        if self.batch == "fantasies" or len(history.values) < 2:
+            return propose_each(self.propose, history, count, rng)
+        if self.batch == "thompson":
+            return propose_each(self._drawn, history, count, rng)
         model, best = with_pending(self._model(history, rng), history)
         return law_or_fresh(model, *self._search(model, best, history, rng), history, count, rng)
+
+    def _drawn(self, history: History, rng: np.random.Generator) -> Rows:
+        model, _ = with_pending(self._model(history, rng), history)
+        return best_drawn(model, history, self.incumbents, tuple(MOVES), rng)
 
     def _model(self, history: History, rng: np.random.Generator) -> GP:
         """One of the structures drawn by its evidence, or the map."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -108,12 +109,14 @@ class BatchMethod(Method, Protocol):
         ...
 
 
-def propose_each(method: Method, history: History, count: int, rng: np.random.Generator) -> Rows:
+def propose_each(
+    propose: Callable[[History, np.random.Generator], Rows], history: History, count: int, rng: np.random.Generator
+) -> Rows:
     """`count` rows one after the other, each while those before it are pending; fewer where no more are left."""
     rows = history.pending[:0]
     for _ in range(count):
         try:
-            row = method.propose(history.awaiting(rows), rng)
+            row = propose(history.awaiting(rows), rng)
         except ExhaustedError:
             if not len(rows):
                 raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -86,19 +86,23 @@ class ModelBased:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        model, best = self._model(history)
         if self.acquisition == "thompson" or (self.batch == "thompson" and len(history.pending)):
-            return best_drawn(model, history, self.incumbents, self.moves, rng)
+            return self._drawn(history, rng)
+        model, best = self._model(history)
         rows, _ = self._search(model, best, history, rng)
         return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
 
     def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
-        if self.batch == "thompson" and len(history.values) >= 2:
-            return propose_each(replace(self, acquisition="thompson"), history, count, rng)
-        if self.batch != "law" or len(history.values) < 2:
-            return propose_each(self, history, count, rng)
+        if self.batch == "fantasies" or len(history.values) < 2:
+            return propose_each(self.propose, history, count, rng)
+        if self.batch == "thompson":
+            return propose_each(self._drawn, history, count, rng)
         model, best = self._model(history)
         return law_or_fresh(model, *self._search(model, best, history, rng), history, count, rng)
+
+    def _drawn(self, history: History, rng: np.random.Generator) -> Rows:
+        model, _ = self._model(history)
+        return best_drawn(model, history, self.incumbents, self.moves, rng)
 
     def _model(self, history: History) -> tuple[GP, float]:
         """A model of the results and of what is expected of pending rows, and the best standardised value to improve on."""
@@ -204,7 +208,7 @@ def law_or_fresh(model: GP, rows: Rows, values: Floats, history: History, count:
     if len(chosen) == count:
         return chosen
     try:
-        others = propose_each(RandomSearch(), history.awaiting(chosen), count - len(chosen), rng)
+        others = propose_each(RandomSearch().propose, history.awaiting(chosen), count - len(chosen), rng)
     except ExhaustedError:
         if not len(chosen):
             raise
