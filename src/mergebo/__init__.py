@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mergebo import (
         acquisition,
+        beliefs,
         errors,
         experiments,
         kernels,
@@ -28,6 +29,7 @@ __version__ = "0.1.0.dev0"
 
 _PARTS = (
     "acquisition",
+    "beliefs",
     "errors",
     "experiments",
     "kernels",
@@ -56,6 +58,7 @@ __all__ = [
     "Trial",
     "__version__",
     "acquisition",
+    "beliefs",
     "errors",
     "experiments",
     "kernels",

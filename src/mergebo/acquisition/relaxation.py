@@ -30,6 +30,10 @@ class Relaxation:
     def __post_init__(self) -> None:
         if len(self.model.terms) > 1:
             raise UnsupportedError("the relaxation needs a product of kernels, not a sum")
+        if self.model.trend is not None:
+            raise UnsupportedError(
+                "the relaxation knows no trend, such as that of beliefs and heuristics; use search='scan'"
+            )
         for name, factor in self.model.similarity.factors.items():
             if not isinstance(factor, SameChoices) and not (isinstance(factor, ByMap) and factor.map.lossless):
                 raise UnsupportedError(f"the relaxation needs codes that can be decoded; {name} has {factor}")

@@ -46,6 +46,15 @@ def confidence_bound(mean: Floats, deviation: Floats, best: float, beta: float =
     return value
 
 
+def noisy_score(score: Callable[[Floats, Floats, float], Floats], noise: float) -> Callable[[Floats, Floats, float], Floats]:
+    """An acquisition function of where a noisy measurement would move the expected value, instead of the value itself.
+
+    The mean after a measurement with noise variance v moves by `s^2 / sqrt(s^2 + v)`, one standard deviation. That is less
+    than s the better a point is known already: measuring it again and again does not pay.
+    """
+    return lambda mean, deviation, best: score(mean, deviation**2 / np.sqrt(deviation**2 + noise), best)
+
+
 ACQUISITIONS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "ei": expected_improvement,
     "logei": log_expected_improvement,

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 
 from mergebo.acquisition.search import Acquisition, ascend
-from mergebo.acquisition.values import ACQUISITIONS
 from mergebo.compiled.edges import shorten
 from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
-from mergebo.optimizers.history import History
+from mergebo.optimizers.batches import Batch
+from mergebo.optimizers.history import History, propose_each
+from mergebo.optimizers.knowledge import Knowledge, fitted
+from mergebo.optimizers.models import best_drawn, expected, law_or_fresh, reconsidered, score_of, with_pending
 from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 from mergebo.stopwatch import phase
@@ -29,7 +32,7 @@ from mergebo.surrogate import (
     Similarity,
     Spacings,
 )
-from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
+from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, Trends
 from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
@@ -91,11 +94,30 @@ class Past:
     space: AnySpace
     row_bytes: bytes
     value_bytes: bytes
+    noisy: bool = False
+    error_bytes: bytes = b""
+    knowledge: Knowledge | None = None
 
     @classmethod
-    def of(cls, space: AnySpace, rows: Rows, values: Floats) -> Past:
-        """From arrays."""
-        return cls(space, np.ascontiguousarray(rows, space.dtype).tobytes(), np.asarray(values, np.float64).tobytes())
+    def of(
+        cls,
+        space: AnySpace,
+        rows: Rows,
+        values: Floats,
+        *,
+        noisy: bool = False,
+        errors: Floats | None = None,
+        knowledge: Knowledge | None = None,
+    ) -> Past:
+        """From arrays, with the values' standard deviations and prior knowledge if there are any."""
+        return cls(
+            space,
+            np.ascontiguousarray(rows, space.dtype).tobytes(),
+            np.asarray(values, np.float64).tobytes(),
+            noisy,
+            b"" if errors is None else np.asarray(errors, np.float64).tobytes(),
+            knowledge,
+        )
 
     @property
     def rows(self) -> Rows:
@@ -107,12 +129,19 @@ class Past:
         """Their values."""
         return np.frombuffer(self.value_bytes, np.float64)
 
+    @property
+    def errors(self) -> Floats | None:
+        """Their standard deviations, nan where they are not known; None if none is."""
+        return np.frombuffer(self.error_bytes, np.float64) if self.error_bytes else None
+
     def __len__(self) -> int:
         return len(self.value_bytes) // 8
 
     def first(self, count: int) -> Past:
         """The results that came first."""
-        return self.of(self.space, self.rows[:count], self.values[:count])
+        errors = None if self.errors is None else self.errors[:count]
+        rows, values = self.rows[:count], self.values[:count]
+        return self.of(self.space, rows, values, noisy=self.noisy, errors=errors, knowledge=self.knowledge)
 
 
 @lru_cache(maxsize=3 * len(FAMILIES))
@@ -135,11 +164,28 @@ def _model(past: Past, family: str, which: int) -> GP:
     """With one of the family's similarities, or the last one of an order that has fewer."""
     similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
     prior = MIXED_PRIOR if has_picks(past.space) else LENGTHSCALE_PRIOR
-    hyperparameters = None
+    noise_prior = NOISY_PRIOR if past.noisy else NOISE_PRIOR
+    errors, hyperparameters = past.errors, None
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
-        hyperparameters = GP(similarity, past.rows[some], past.values[some], prior=prior).hyperparameters
-    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters, prior=prior)
+        hyperparameters = GP(
+            similarity,
+            past.rows[some],
+            past.values[some],
+            prior=prior,
+            errors=None if errors is None else errors[some],
+            noise_prior=noise_prior,
+        ).hyperparameters
+    return fitted(
+        similarity,
+        past.rows,
+        past.values,
+        past.knowledge,
+        hyperparameters=hyperparameters,
+        prior=prior,
+        errors=errors,
+        noise_prior=noise_prior,
+    )
 
 
 def unlikelihood(model: GP) -> float:
@@ -186,7 +232,7 @@ def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
     for share in SHARES:
         places = fit_places(
             past.rows,
-            model.y,
+            model.left,
             precision / (1 - share),
             places,
             variance=share * scale,
@@ -204,8 +250,9 @@ def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) ->
     factor = (1 - share) * stretch**2
     plain = model.hyperparameters
     scaled = replace(plain, outputscale=factor * plain.outputscale, noise=factor * plain.noise)
-    trend = PathCosts(places, pairs.cyclic)
-    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend)
+    costs = PathCosts(places, pairs.cyclic)
+    trend = costs if model.trend is None else Trends((model.trend, costs))
+    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend, errors=past.errors)
 
 
 def _pairs(space: AnySpace, family: str) -> Adjacency:
@@ -248,8 +295,11 @@ class Auto:
     maps: bool = True
     incumbents: int = 5
     randoms: int = 5
+    batch: Batch = "fantasies"
 
     def __post_init__(self) -> None:
+        if self.batch not in get_args(Batch):
+            raise unknown_choice("batch", self.batch, get_args(Batch))
         for name in self.families:
             if name not in FAMILIES:
                 raise unknown_choice("family", name, FAMILIES)
@@ -257,41 +307,71 @@ class Auto:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        picks = has_picks(history.space)
-        past = Past.of(history.space, history.rows, levelled(history.values) if picks else history.values)
-        small = past.space.width <= SMALL
+        if self.batch == "thompson" and len(history.pending):
+            return self._drawn(history, rng)
+        model, best = with_pending(self._model(history, rng), history)
+        rows, _ = self._search(model, best, history, rng)
+        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+    def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
+        if self.batch == "fantasies" or len(history.values) < 2:
+            return propose_each(self.propose, history, count, rng)
+        if self.batch == "thompson":
+            return propose_each(self._drawn, history, count, rng)
+        model, best = with_pending(self._model(history, rng), history)
+        return law_or_fresh(model, *self._search(model, best, history, rng), history, count, rng)
+
+    def _drawn(self, history: History, rng: np.random.Generator) -> Rows:
+        model, _ = with_pending(self._model(history, rng), history)
+        return best_drawn(model, history, self.incumbents, tuple(MOVES), rng)
+
+    def _model(self, history: History, rng: np.random.Generator) -> GP:
+        """One of the structures drawn by its evidence, or the map."""
+        past = past_of(history)
         with phase("fit"):
             found = structures(past, self.families)
             models, shares = zip(*found.values(), strict=True)
             weights = np.array(shares)
-            if picks:
+            if has_picks(past.space):
                 weights *= [ROUTE if name in MAPPED else 1.0 for name in found]
                 weights /= weights.sum()
-            model = models[rng.choice(len(models), p=weights)]
+            model: GP = models[rng.choice(len(models), p=weights)]
             mapped = best_map(past, found) if self.maps else None
-            model = mapped or model
-        best = float(model.y.min())
-        if len(history.pending):  # what is awaited is taken to come out as the model expects
-            model = model.with_points(history.pending)
-        acquisition = Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES))
-        if picks:
+        return mapped or model
+
+    def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
+        """Untried rows with their LogEI, best first."""
+        space, small = history.space, history.space.width <= SMALL
+        acquisition = Acquisition(model, score_of("logei", model, history), best, tuple(MOVES))
+        if has_picks(space):
             others = mixtures(history)
             others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]
         else:
-            others = past.space.sample_rows(self.randoms, seed=rng)
-        others = repaired(model, np.concatenate([history.best(1), others]))
-        rows, _ = ascend(
+            others = space.sample_rows(self.randoms, seed=rng)
+        good = history.best(self.incumbents, expected(model, history))
+        others = repaired(model, np.concatenate([good[:1], others]))
+        found = ascend(
             acquisition,
-            np.concatenate([history.best(self.incumbents), others]),
+            np.concatenate([good, others]),
             # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
             probe=8,
             finalists=3 if small else 1,
             enough=0.0 if small else 1e-2,
-            wholes=None if small else whole_looks(past.space),
+            wholes=None if small else whole_looks(space),
             first=rng,
             forbidden=history.is_tried,
         )
-        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+        return reconsidered(*found, acquisition.score, model, history)
+
+
+def past_of(history: History) -> Past:
+    """The results as models read them: where there are binary choices, with large values drawn in."""
+    values, errors = history.values, history.errors
+    if has_picks(history.space):
+        values, slopes = levelled(values), level_slopes(values)
+        errors = None if errors is None else errors * slopes
+    noisy, knowledge = history.noisy, history.knowledge
+    return Past.of(history.space, history.rows, values, noisy=noisy, errors=errors, knowledge=knowledge)
 
 
 def has_picks(space: AnySpace) -> bool:
@@ -312,6 +392,12 @@ def levelled(values: Floats) -> Floats:
     """
     gaps = values - values.min()
     return np.asarray(np.log1p(gaps / max(gaps.mean(), 1e-300)))
+
+
+def level_slopes(values: Floats) -> Floats:
+    """By how much `levelled` shrinks small differences at each value."""
+    gaps = values - values.min()
+    return np.asarray(1 / (max(gaps.mean(), 1e-300) + gaps))
 
 
 def mixtures(history: History) -> Rows:
@@ -360,8 +446,9 @@ def repaired(model: GP, rows: Rows) -> Rows:
             rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
             for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):
                 costs = _pair_sums(factor, known, weights)
-                if isinstance(model.trend, PathCosts):
-                    costs += model.trend.costs
+                for trend in Trends.parts_of(model.trend):
+                    if isinstance(trend, PathCosts):
+                        costs += trend.costs
                 order = row[where].astype(np.int64)
                 shorten(order, costs, factor.directed, factor.cyclic)
                 row[where] = order

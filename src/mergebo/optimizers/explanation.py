@@ -210,7 +210,7 @@ def explain(history: History, direction: str) -> Explanation:
     items = {name: _names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
     if count < 2 or np.ptp(history.values) == 0:
         return Explanation(count, direction, {}, 0.0, (), None, items)
-    past = Past.of(space, history.rows, history.values)
+    past = Past.of(space, history.rows, history.values, noisy=history.noisy, errors=history.errors)
     found = structures(past)
     shares = {name: share for name, (_, share) in sorted(found.items(), key=lambda pair: -pair[1][1])}
     if not items:  # without orders all families are the same

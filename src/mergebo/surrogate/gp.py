@@ -1,15 +1,16 @@
 """A Gaussian process on precomputed distances: the same model as BoTorch's `SingleTaskGP`, fitted and read without torch.
 
-The kernel is `s exp(-sum_f d_f / (2 l_f^2))`, or a sum of such terms, plus noise on the diagonal, with a constant mean.
-Distances between the points are computed once; a fit then costs one Cholesky factorisation a step. `to_botorch` gives the
-model as a `SingleTaskGP`, to which mean, variance and marginal likelihood are tested equal.
+The kernel is `s exp(-sum_f d_f / (2 l_f^2))`, or a sum of such terms, plus noise on the diagonal, with a constant mean. The
+noise is learned, or given for all values or for each of them. Distances between the points are computed once; a fit then
+costs one Cholesky factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to which mean, variance and
+marginal likelihood are tested equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -32,6 +33,8 @@ OUTPUTSCALE_PRIOR = (0.0, 1.0)
 """The same for the kernel's variance s; values are standardised."""
 NOISE_PRIOR = (-6.0, 2.0)
 """The same for the noise variance: little noise, but as much as the data ask for."""
+NOISY_PRIOR = (-1.5, 1.0)
+"""The same where values are known to be noisy: without repeated measurements nothing else tells noise from rough values."""
 LEAST_NOISE = 1e-6
 """Noise variance that is always there, as in BoTorch: it keeps matrices invertible when points repeat."""
 
@@ -98,11 +101,14 @@ def negative_log_posterior(
     learns_noise: bool = True,
     prior: Prior = LENGTHSCALE_PRIOR,
     terms: Sequence[int] | None = None,
+    given: Floats | None = None,
+    noise_prior: Prior = NOISE_PRIOR,
 ) -> tuple[float, Floats]:
     """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient; given noise has no prior.
 
     The constant mean takes its best value for the others (generalised least squares), so its derivative is zero. `terms`
-    are the numbers of distances of each term of a sum; a product has one.
+    are the numbers of distances of each term of a sum; a product has one. `given` are noise variances of single values, nan
+    where the common one holds.
     """
     count, factors = len(y), len(distances)
     terms = terms or [factors]
@@ -115,7 +121,7 @@ def negative_log_posterior(
         )
     ]
     covariance = sum(signals[1:], signals[0].copy())
-    covariance.flat[:: count + 1] += np.exp(log_noise)
+    covariance.flat[:: count + 1] += noise_variances(np.exp(log_noise), given)
     # LAPACK reads columns: the transpose of a symmetric matrix is handed over without a copy.
     factor, failed = dpotrf(covariance.T, lower=1, overwrite_a=1)
     if failed:
@@ -129,7 +135,8 @@ def negative_log_posterior(
     # triangle, so sums over it count twice, the diagonal once.
     triangle = dpotri(factor, lower=1, overwrite_c=1)[0].T
     gradient = np.empty(len(logs))
-    gradient[-1] = 0.5 * np.exp(log_noise) * (np.trace(triangle) - alpha @ alpha)
+    common = slice(None) if given is None else np.isnan(given)
+    gradient[-1] = 0.5 * np.exp(log_noise) * (triangle.diagonal()[common].sum() - alpha[common] @ alpha[common])
     first = 0
     for term, (signal, own) in enumerate(zip(signals, terms, strict=True)):
         weighted = triangle * signal
@@ -137,28 +144,36 @@ def negative_log_posterior(
         for k in range(first, first + own):
             gradient[k] = rates[k] * (np.vdot(weighted, distances[k]) - 0.5 * alpha @ (signal * distances[k]) @ alpha)
         first += own
-    unlikely, slope = _negative_log_prior(logs, learns_noise, prior, len(terms))
+    unlikely, slope = _negative_log_prior(logs, learns_noise, prior, len(terms), noise_prior)
     return float(value + unlikely), gradient + slope
 
 
-def _negative_log_prior(logs: Floats, learns_noise: bool, prior: Prior, terms: int) -> tuple[float, Floats]:
+def _negative_log_prior(
+    logs: Floats, learns_noise: bool, prior: Prior, terms: int, noise_prior: Prior
+) -> tuple[float, Floats]:
     """Minus the log prior of log hyperparameters, and its gradient."""
     value, gradient = 0.0, np.zeros(len(logs))
-    for k, (mean, deviation) in enumerate(_priors(len(logs) - terms - 1, prior, terms)[: None if learns_noise else -1]):
+    priors = _priors(len(logs) - terms - 1, prior, terms, noise_prior)
+    for k, (mean, deviation) in enumerate(priors[: None if learns_noise else -1]):
         # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
         value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
         gradient[k] = (logs[k] - mean) / deviation**2 + 1
     return value, gradient
 
 
-def _priors(factors: int, prior: Prior, terms: int) -> list[Prior]:
-    return [prior] * factors + [outputscale_prior(terms)] * terms + [NOISE_PRIOR]
+def _priors(factors: int, prior: Prior, terms: int, noise_prior: Prior) -> list[Prior]:
+    return [prior] * factors + [outputscale_prior(terms)] * terms + [noise_prior]
 
 
 def outputscale_prior(terms: int) -> Prior:
     """Of each of the terms of a kernel, which share the variance."""
     mean, deviation = OUTPUTSCALE_PRIOR
     return mean - float(np.log(terms)), deviation
+
+
+def noise_variances(common: float, given: Floats | None) -> Any:
+    """The noise variance of every value: the common one, or its own where that is given."""
+    return common if given is None else np.where(np.isnan(given), common, given)
 
 
 def check_noise(noise: float | None) -> None:
@@ -177,10 +192,13 @@ def fit(
     noise: float | None = None,
     prior: Prior = LENGTHSCALE_PRIOR,
     terms: Sequence[int] | None = None,
+    given: Floats | None = None,
+    noise_prior: Prior = NOISE_PRIOR,
 ) -> Hyperparameters:
     """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data.
 
-    The noise variance is one of them, unless it is given. `terms` as in `negative_log_posterior`.
+    The noise variance is one of them, unless it is given: for all values as `noise`, or for each as `given`, which may be
+    nan for some. `terms` as in `negative_log_posterior`.
     """
     check_noise(noise)
     factors = len(distances)
@@ -188,7 +206,7 @@ def fit(
     bounds = [BOUNDS[0]] * factors + [BOUNDS[1]] * len(terms) + [BOUNDS[2]]
     if noise is not None:
         bounds[-1] = (np.log(noise), np.log(noise))
-    typical = np.array([mean for mean, _ in _priors(factors, prior, len(terms))])
+    typical = np.array([mean for mean, _ in _priors(factors, prior, len(terms), noise_prior)])
     lengths, scales = typical[:factors], typical[factors:-1]
     starts = [typical, np.array([*lengths - 1, *scales, -1.0]), np.array([*lengths + 1, *scales + 0.5, -8.0])]
     if start is not None:
@@ -200,7 +218,7 @@ def fit(
         found = minimize(
             negative_log_posterior,
             logs,
-            args=(distances, y, noise is None, prior, terms),
+            args=(distances, y, noise is None, prior, terms, given, noise_prior),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
@@ -225,6 +243,24 @@ class Trend(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Trends:
+    """The sum of several trends."""
+
+    parts: tuple[Trend, ...]
+
+    @staticmethod
+    def parts_of(trend: Trend | None) -> tuple[Trend, ...]:
+        """The trends that a trend is the sum of."""
+        return () if trend is None else trend.parts if isinstance(trend, Trends) else (trend,)
+
+    def value(self, rows: Rows) -> Floats:
+        return sum((part.value(rows) for part in self.parts), np.zeros(len(rows)))
+
+    def changes(self, row: Rows, variable: str, move: str) -> Floats:
+        return np.asarray(sum(part.changes(row, variable, move) for part in self.parts))
+
+
 class GP:
     """A fitted model of values at rows: `predict` gives mean and standard deviation anywhere."""
 
@@ -239,27 +275,39 @@ class GP:
         trend: Trend | None = None,
         scaling: tuple[float, float] | None = None,
         prior: Prior = LENGTHSCALE_PRIOR,
+        errors: Floats | None = None,
+        noise_prior: Prior = NOISE_PRIOR,
     ) -> None:
         """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given.
 
+        `errors` are the standard deviations of single values, in their units, nan where they are not known. Where all are,
+        nothing about the noise is learned, and a further value is expected to be as noisy as these are on average.
+
         Values are standardised by their own mean and deviation, unless `scaling` gives others. `prior` is that of the
-        lengthscales.
+        lengthscales, `noise_prior` that of the learned noise.
         """
         self.similarity = similarity
         self.terms = [term.lengthscales for term in similarity.terms]
         self.rows = rows
-        self.noise = noise
+        self.errors = errors
         self.trend = trend
         self.prior = prior
+        self.noise_prior = noise_prior
         values = np.asarray(values, np.float64)
         self.y, self.centre, self.spread = standardised(values)
         if scaling is not None:
             self.centre, self.spread = scaling
             self.y = (values - self.centre) / self.spread
+        self.given = None if errors is None else np.maximum((errors / self.spread) ** 2, LEAST_NOISE)
+        if noise is None and self.given is not None and not np.isnan(self.given).any():
+            noise = float(self.given.mean())
+        self.noise = noise
         distances = similarity.distances(rows, rows)
-        left = self._left = self.y - self._trend(rows)
-        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise, prior=prior, terms=self.terms)
-        covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
+        left = self.left = self.y - self._trend(rows)
+        self.hyperparameters = hyperparameters or fit(
+            distances, left, noise=noise, prior=prior, terms=self.terms, given=self.given, noise_prior=noise_prior
+        )
+        covariance = self._covariance(distances) + np.diag(self.noise_variances)
         # W = L^-1: with it variances of many points are one matrix product.
         self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
         weights = self.whitener.T @ self.whitener.sum(axis=1)
@@ -269,10 +317,15 @@ class GP:
     @property
     def loss(self) -> float:
         """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
-        white = self.whitener @ (self._left - self.mean)
+        white = self.whitener @ (self.left - self.mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
         logs, learns_noise = self.hyperparameters.logs, self.noise is None
-        return float(value + _negative_log_prior(logs, learns_noise, self.prior, len(self.terms))[0])
+        return float(value + _negative_log_prior(logs, learns_noise, self.prior, len(self.terms), self.noise_prior)[0])
+
+    @property
+    def noise_variances(self) -> Floats:
+        """Of every standardised value."""
+        return np.full(len(self.y), noise_variances(self.hyperparameters.noise, self.given))
 
     @staticmethod
     def _factorise(covariance: Floats) -> Floats:
@@ -399,10 +452,16 @@ class GP:
             trend=self.trend,
             scaling=(self.centre, self.spread),
             prior=self.prior,
+            errors=None if self.errors is None else np.concatenate([self.errors, np.full(len(rows), np.nan)]),
+            noise_prior=self.noise_prior,
         )
 
     def to_botorch(self) -> SingleTaskGP:
-        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values."""
+        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values.
+
+        BoTorch learns the noise or is given it: where it was given for some values only, what was learned for the others is
+        given, too.
+        """
         if self.trend is not None:
             raise UnsupportedError("a model with a trend is not one of BoTorch's; give the rows' trend to it as a mean")
         import torch
@@ -415,11 +474,12 @@ class GP:
         scale_prior = LogNormalPrior(*outputscale_prior(len(self.terms)))
         scaled = [ScaleKernel(term.kernel(), outputscale_prior=scale_prior) for term in self.similarity.terms]
         targets = torch.from_numpy(self.y).unsqueeze(-1)
-        if self.noise is None:
+        learns_noise = self.noise is None and self.given is None
+        if learns_noise:
             constraint = GreaterThan(LEAST_NOISE)
-            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*NOISE_PRIOR), noise_constraint=constraint)}
+            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*self.noise_prior), noise_constraint=constraint)}
         else:
-            noise = {"train_Yvar": torch.full_like(targets, self.noise)}
+            noise = {"train_Yvar": torch.from_numpy(self.noise_variances).unsqueeze(-1)}
         model = SingleTaskGP(
             torch.from_numpy(np.asarray(self.rows, np.float64)),
             targets,
@@ -433,7 +493,7 @@ class GP:
             for factor in getattr(kernel.base_kernel, "kernels", [kernel.base_kernel]):
                 factor.register_prior("lengthscale_prior", LogNormalPrior(*self.prior), "lengthscale")
                 factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
-        if self.noise is None:
+        if learns_noise:
             model.likelihood.noise = max(self.hyperparameters.noise, LEAST_NOISE * (1 + 1e-6))
         model.mean_module.constant.data.fill_(self.mean)
         return model
