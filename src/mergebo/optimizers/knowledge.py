@@ -20,7 +20,7 @@ from mergebo.errors import ArgumentError, UnsupportedError
 from mergebo.moves import move_table
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.surrogate.gp import GP, standardised
-from mergebo.surrogate.similarity import Floats, Product
+from mergebo.surrogate.similarity import Floats, Product, Sum
 
 EXPECTED = 0.7
 """Share of the values' standard deviation that prior knowledge is expected to explain, all of it together."""
