@@ -24,7 +24,7 @@ from mergebo.spaces import Rows
 
 BUDGET, INITIAL, SEEDS = 60, 20, 20
 NOISE = 2.0
-METHODS = ("auto", "bops-h", "local-search", "genetic", "random", "optuna-tpe")
+METHODS = ("auto", "local-search", "genetic", "random", "optuna-tpe")
 RIVALS = ("random", "optuna-tpe")
 ENOUGH = 0.8
 """Share of the runs in which `auto` should be ahead of each rival."""
