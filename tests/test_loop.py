@@ -20,7 +20,7 @@ from scipy.stats import lognorm
 
 import mergebo as mb
 from mergebo import beliefs, errors
-from mergebo.acquisition.values import ACQUISITIONS, noisy_score
+from mergebo.acquisition.values import ACQUISITIONS, NoisyScore
 from mergebo.moves import MOVES, move_table
 from mergebo.optimizers import METHODS, BatchMethod, History
 from mergebo.optimizers.auto import Auto, Past, structures
@@ -519,7 +519,7 @@ class TestNoise:
         measured = value + np.sqrt(noise) * rng.normal(size=200_000)
         after = mean + deviation**2 / (deviation**2 + noise) * (measured - mean)
         slow = np.maximum(0.2 - after, 0)
-        fast = noisy_score(ACQUISITIONS["ei"], noise)(np.array([mean]), np.array([deviation]), 0.2)[0]
+        fast = NoisyScore(ACQUISITIONS["ei"], noise)(np.array([mean]), np.array([deviation]), 0.2)[0]
         assert fast == pytest.approx(slow.mean(), abs=6 * slow.std() / np.sqrt(200_000) + 1e-4)
 
     def test_the_best_again_is_worth_its_chance_to_fall_behind(self) -> None:
@@ -529,7 +529,7 @@ class TestNoise:
         values = np.array([objective(row) for row in rows])
         known = History(space, rows, values, rows[:0], rows[:0], 3, noisy=True)
         model = GP(Product.of(space, Positions), rows, values, noise=0.3)
-        score = noisy_score(ACQUISITIONS["ei"], 0.3)
+        score = NoisyScore(ACQUISITIONS["ei"], 0.3)
         means = model.predict_standardised(rows)[0]
         first, second = rows[means.argmin()], np.sort(means)[1]
         met, found = reconsidered(rows, np.arange(len(rows), 0.0, -1), score, model, known)

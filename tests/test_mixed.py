@@ -17,7 +17,7 @@ from scipy.optimize import approx_fprime, check_grad
 
 import mergebo as mb
 from mergebo import acquisition, errors
-from mergebo.acquisition.values import ACQUISITIONS, SLOPES
+from mergebo.acquisition.values import ACQUISITIONS, NoisyScore, slopes_of
 from mergebo.moves import MOVES, move_table, neighbourhoods, random_neighbours, steps
 from mergebo.optimizers import METHODS
 from mergebo.optimizers.history import every_row
@@ -315,10 +315,16 @@ def test_one_variable_has_nothing_to_add() -> None:
 # --------------------------------------------------------------------------------------------------------------- search
 
 
-@given(name=st.sampled_from(list(ACQUISITIONS)), mean=st.floats(-3, 8), deviation=st.floats(0.05, 3), best=st.floats(-2, 2))
-def test_slopes_of_acquisition_values(name: str, mean: float, deviation: float, best: float) -> None:
-    score = ACQUISITIONS[name]
-    by_mean, by_deviation = SLOPES[score](np.array([mean]), np.array([deviation]), best)
+@given(
+    name=st.sampled_from(list(ACQUISITIONS)),
+    noise=st.sampled_from([None, 0.3, 2.0]),
+    mean=st.floats(-3, 8),
+    deviation=st.floats(0.05, 3),
+    best=st.floats(-2, 2),
+)
+def test_slopes_of_acquisition_values(name: str, noise: float | None, mean: float, deviation: float, best: float) -> None:
+    score = ACQUISITIONS[name] if noise is None else NoisyScore(ACQUISITIONS[name], noise)
+    by_mean, by_deviation = slopes_of(score)(np.array([mean]), np.array([deviation]), best)
     step = 1e-6
     around = score(
         np.array([mean + step, mean - step, mean, mean]), np.r_[[deviation] * 2, deviation + step, deviation - step], best

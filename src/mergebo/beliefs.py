@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.permutations import invert
-from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Permutation, Rows
 
 __all__ = ["Belief", "before", "early", "late"]
 
@@ -46,27 +46,26 @@ class Belief:
 
     def feature(self, space: AnySpace, rows: Rows) -> NDArray[np.float64]:
         """How much rows are as believed: 1 or -1, or the slots that an item is early or late."""
-        name = self._order(space)
-        ranks = invert(rows[:, space.slices[name]].astype(np.int64))
-        slots = [ranks[:, self._number(space, name, item)] for item in self.items]
+        name, order = self._order(space)
+        ranks = np.minimum(invert(space.part(name, rows)), order.length)  # what is not chosen is behind it all
+        slots = [ranks[:, self._number(order, item)] for item in self.items]
         # Not by how many slots the first is before the second: along a chain of beliefs that would cancel out.
         out = np.sign(slots[-1] - slots[0]) if self.kind == "before" else slots[0] if self.kind == "late" else -slots[0]
         return out.astype(np.float64)
 
-    def _order(self, space: AnySpace) -> str:
-        orders = [name for name, variable in space.variables.items() if isinstance(variable, Permutation)]
+    def _order(self, space: AnySpace) -> tuple[str, Permutation]:
+        orders = {name: variable for name, variable in space.variables.items() if isinstance(variable, Permutation)}
         if self.variable is None and len(orders) != 1:
             raise ArgumentError(
-                f"say which order the belief '{self}' is about, variable=...: the space has {orders or 'none'}"
+                f"say which order the belief '{self}' is about, variable=...: the space has {list(orders) or 'none'}"
             )
         if self.variable is not None and self.variable not in orders:
             raise unknown_choice("the variable of a belief", self.variable, orders)
-        return self.variable or orders[0]
+        name = self.variable or next(iter(orders))
+        return name, orders[name]
 
-    def _number(self, space: AnySpace, name: str, item: Any) -> int:
-        variable = space.variables[name]
-        assert isinstance(variable, Permutation)
-        names = space.items if isinstance(space, PermutationSpace) and space.items is not None else range(variable.n)
+    def _number(self, order: Permutation, item: Any) -> int:
+        names = range(order.n) if order.items is None else order.items
         if item not in names:
             raise unknown_choice(f"an item of the belief '{self}'", item, map(str, names))
         return names.index(item)

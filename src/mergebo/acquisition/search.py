@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mergebo.acquisition.device import DeviceScan
-from mergebo.acquisition.values import SLOPES, Floats
+from mergebo.acquisition.values import Floats, Score, slopes_of
 from mergebo.moves import (
     MOVES,
     feasible_moves,
@@ -25,8 +25,6 @@ from mergebo.moves import (
 from mergebo.permutations import Ints
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.surrogate import GP
-
-Score = Callable[[Floats, Floats, float], Floats]
 
 SETTLING = 30
 """Steps along the gradient that real numbers take at most."""
@@ -167,7 +165,7 @@ class Acquisition:
         def loss(units: Floats) -> tuple[float, Floats]:
             mean, deviation, mean_slope, deviation_slope = at(units)
             here = np.array([mean]), np.array([deviation]), self.best
-            by_mean, by_deviation = SLOPES[self.score](*here)
+            by_mean, by_deviation = slopes_of(self.score)(*here)
             return -float(self.score(*here)[0]), -(by_mean * mean_slope + by_deviation * deviation_slope)
 
         start = np.array([float(real.to_unit(row[where])) for where, real in places.items()])

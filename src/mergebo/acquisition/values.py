@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
 
 Floats = NDArray[np.float64]
+Score: TypeAlias = Callable[[Floats, Floats, float], Floats]
+Slopes: TypeAlias = Callable[[Floats, Floats, float], tuple[Floats, Floats]]
 
 
 def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
@@ -46,16 +50,7 @@ def confidence_bound(mean: Floats, deviation: Floats, best: float, beta: float =
     return value
 
 
-def noisy_score(score: Callable[[Floats, Floats, float], Floats], noise: float) -> Callable[[Floats, Floats, float], Floats]:
-    """An acquisition function of where a noisy measurement would move the expected value, instead of the value itself.
-
-    The mean after a measurement with noise variance v moves by `s^2 / sqrt(s^2 + v)`, one standard deviation. That is less
-    than s the better a point is known already: measuring it again and again does not pay.
-    """
-    return lambda mean, deviation, best: score(mean, deviation**2 / np.sqrt(deviation**2 + noise), best)
-
-
-ACQUISITIONS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
+ACQUISITIONS: dict[str, Score] = {
     "ei": expected_improvement,
     "logei": log_expected_improvement,
     "pi": probability_of_improvement,
@@ -87,10 +82,39 @@ def _bound_slopes(mean: Floats, deviation: Floats, best: float, beta: float = 4.
     return np.full_like(mean, -1.0), np.full_like(deviation, np.sqrt(beta))
 
 
-SLOPES: dict[Callable[[Floats, Floats, float], Floats], Callable[[Floats, Floats, float], tuple[Floats, Floats]]] = {
+SLOPES: dict[Score, Slopes] = {
     expected_improvement: _improvement_slopes,
     log_expected_improvement: log_improvement_slopes,
     probability_of_improvement: _probability_slopes,
     confidence_bound: _bound_slopes,
 }
 """Derivatives of each acquisition value by mean and by deviation."""
+
+
+@dataclass(frozen=True)
+class NoisyScore:
+    """An acquisition function of where a noisy measurement would move the expected value, instead of the value itself.
+
+    The mean after a measurement with noise variance v moves by `s^2 / sqrt(s^2 + v)`, one standard deviation. That is less
+    than s the better a point is known already: measuring it again and again does not pay.
+    """
+
+    score: Score
+    noise: float
+
+    def __call__(self, mean: Floats, deviation: Floats, best: float) -> Floats:
+        return self.score(mean, self._moves(deviation), best)
+
+    def _moves(self, deviation: Floats) -> Floats:
+        return np.asarray(deviation**2 / np.sqrt(deviation**2 + self.noise))
+
+    def slopes(self, mean: Floats, deviation: Floats, best: float) -> tuple[Floats, Floats]:
+        """As in `SLOPES`."""
+        by_mean, by_move = SLOPES[self.score](mean, self._moves(deviation), best)
+        variance = deviation**2
+        return by_mean, by_move * deviation * (variance + 2 * self.noise) / (variance + self.noise) ** 1.5
+
+
+def slopes_of(score: Score) -> Slopes:
+    """Derivatives of an acquisition value by mean and by deviation."""
+    return score.slopes if isinstance(score, NoisyScore) else SLOPES[score]

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from mergebo.beliefs import Belief
-from mergebo.errors import ArgumentError, UnsupportedError
-from mergebo.moves import move_table
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.errors import ArgumentError
+from mergebo.moves import move_table, replaced, steps
+from mergebo.spaces import AnySpace, Permutation, Rows
 from mergebo.surrogate.gp import GP, standardised
 from mergebo.surrogate.similarity import Floats, Product, Sum
 
@@ -116,16 +116,8 @@ class LinearTrend:
 
     def changes(self, row: Rows, variable: str, move: str) -> Floats:
         where, kind = self.knowledge.space.slices[variable], self.knowledge.space.variables[variable]
-        match kind:
-            case Permutation(n):
-                block = row[where][move_table(n, move)]
-            case Binary(count):
-                block = row[where] ^ np.eye(count, dtype=row.dtype)
-            case _:
-                raise UnsupportedError(f"prior knowledge has no trend along {variable}={kind}; orders and choices have one")
-        around = np.tile(row, (len(block), 1))
-        around[:, where] = block
-        return self.value(around) - self.value(row[None])
+        around = row[where][move_table(kind.n, move)] if isinstance(kind, Permutation) else steps(kind, row[where])
+        return self.value(replaced(row, where, around)) - self.value(row[None])
 
 
 def fitted(similarity: Product | Sum, rows: Rows, values: Floats, knowledge: Knowledge | None, **settings: Any) -> GP:

@@ -10,8 +10,8 @@ import numpy as np
 
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.relaxation import Relaxation
-from mergebo.acquisition.search import COMPOUND, Acquisition, Score, ascend
-from mergebo.acquisition.values import ACQUISITIONS, noisy_score
+from mergebo.acquisition.search import COMPOUND, Acquisition, ascend
+from mergebo.acquisition.values import ACQUISITIONS, NoisyScore, Score
 from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
 from mergebo.moves import random_neighbours
 from mergebo.optimizers.baselines import RandomSearch
@@ -158,7 +158,7 @@ def expected(model: GP, history: History) -> Floats | None:
 def score_of(acquisition: str, model: GP, history: History) -> Score:
     """The acquisition function of this name; where values are noisy, that of what another measurement would tell."""
     score = ACQUISITIONS[acquisition]
-    return noisy_score(score, model.hyperparameters.noise) if history.noisy else score
+    return NoisyScore(score, model.hyperparameters.noise) if history.noisy else score
 
 
 def reconsidered(rows: Rows, values: Floats, score: Score, model: GP, history: History) -> tuple[Rows, Floats]:
