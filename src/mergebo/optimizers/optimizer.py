@@ -455,7 +455,7 @@ def _unlisted(value: Any) -> Any:
 def _space_to_data(space: AnySpace) -> dict[str, Any]:
     if isinstance(space, PermutationSpace):
         return _order_to_data(space.order)
-    return {name: _variable_to_data(each) for name, each in space.variables.items()}
+    return {name: _variable_to_data(name, each) for name, each in space.variables.items()}
 
 
 def _check_options(name: str, choice: Choice) -> None:
@@ -472,12 +472,14 @@ def _check_options(name: str, choice: Choice) -> None:
             )
 
 
-def _variable_to_data(variable: Variable) -> list[Any]:
+def _variable_to_data(name: str, variable: Variable) -> list[Any]:
     kind = type(variable).__name__
+    if isinstance(variable, Choice):
+        _check_options(name, variable)
     if isinstance(variable, Permutation):
         named = variable.items is not None or variable.options
         return [kind, _order_to_data(variable) if named else variable.n]
-    return [kind, *vars(variable).values()]
+    return [kind, *map(_listed, vars(variable).values())]
 
 
 def _order_to_data(order: Permutation) -> dict[str, Any]:
