@@ -439,8 +439,9 @@ def wander(order: Ints, steps: int, seed: np.uint64, t: Tables) -> None:
         if kind <= 1:
             one, other = 1, 1
             if kind == 1:
-                one = 1 if _below(state, 2) else 1 + _below(state, n)
-                other = 1 if _below(state, 2) else 1 + _below(state, n)
+                one, other = 1 + _below(state, n), 1 + _below(state, min(n, 4))  # two long ones seldom fit
+                if _below(state, 2):
+                    one, other = other, one
             b, c = a + one, a + one + other
             if c > n or (plain and not _exchange_fits(order, a, b, c, t)):
                 continue
