@@ -78,7 +78,7 @@ def optuna_gp(space: AnySpace, objective: Objective, design: Rows, seed: int) ->
 def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -> None:
     """The recipe in Optuna's FAQ: digit k of an order's Lehmer code is an integer from 0 to n-1-k.
 
-    Numbers and options are Optuna's own.
+    Numbers and options are Optuna's own. A point that breaks a rule of the space is measured as a close one that keeps it.
     """
     import optuna
 
@@ -99,7 +99,9 @@ def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -
                     parts.append(np.array([trial.suggest_categorical(f"{name}0", range(len(options)))]))
                 case _:
                     raise UnsupportedError(f"there is no recipe for {variable}")
-        return objective(np.concatenate(parts))
+        row = np.concatenate(parts)
+        (kept,) = space.kept(row[None], closest=True)
+        return objective(kept)
 
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
