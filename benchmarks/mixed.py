@@ -2,8 +2,8 @@
 
 Eight reagents are added in some order, at some temperature and pace and with some catalyst (`addition:quantities`); three of
 them go before three others, and what is measured has noise. A run is judged by the true value of the point that measured
-best; "auto, noisy" by that of the point it recommends, which is `best` if values are said to be noisy. All begin with the same
-points. Where TPE breaks a rule, a close order that keeps it is measured instead.
+best; "auto, noisy" by that of the point it recommends, which is `best` if values are said to be noisy. All begin with the
+same points. Where TPE breaks a rule, a close order that keeps it is measured instead.
 """
 
 from __future__ import annotations
