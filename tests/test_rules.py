@@ -529,12 +529,13 @@ def test_other_searches_keep_the_rules(kind: str, settings: dict[str, Any]) -> N
 class TestChosenItems:
     """Models of k chosen items do not see the others."""
 
-    @pytest.mark.parametrize("family", ["precedence", "positions", "regions", "neighbours", "succession"])
-    def test_distances(self, family: str) -> None:
+    @pytest.mark.parametrize("family", ["precedence", "positions", "neighbours", "succession"])
+    @pytest.mark.parametrize("which", [0, -1])
+    def test_distances(self, family: str, which: int) -> None:
         from mergebo.optimizers.auto import FAMILIES
 
         order = mb.Permutation(7, choose=3)
-        (similarity,) = (each.shaped(order) for each in FAMILIES[family](7))
+        similarity = FAMILIES[family](7)[which].shaped(order)
         rng = np.random.default_rng(0)
         a, b = order.sample((30,), rng), order.sample((20,), rng)
         distances = similarity.distance(a, b).reshape(similarity.lengthscales, 30, 20)
