@@ -298,8 +298,3 @@ def test_slow_families_are_used_if_there_are_no_others() -> None:
 def test_mistakes_are_explained() -> None:
     with pytest.raises(ArgumentError, match="did you mean 'positions'"):
         Auto(families=("position",))
-    space = mb.Space(order=mb.Permutation(4), heat=mb.Real(0, 1))
-    rows = space.sample_rows(5, seed=0)
-    known = History(space, rows, np.arange(5.0), rows[:0], rows[:0], 5)
-    with pytest.raises(UnsupportedError, match="heat"):
-        Auto().propose(known, np.random.default_rng(0))

@@ -236,11 +236,14 @@ def test_equal_results() -> None:
     assert found.plot() is not None
 
 
-def test_variables_without_a_model_are_refused_as_by_the_method() -> None:
+def test_quantities_are_explained_beside_the_order() -> None:
     problem = mb.problems.get("addition:heated")
-    rows = problem.space.sample_rows(5, seed=0)
-    with pytest.raises(UnsupportedError, match="celsius"):
-        explain(history(problem.space, rows, problem.evaluate_rows(rows)), "minimize")
+    rows = problem.space.sample_rows(60, seed=0)
+    found = explain(history(problem.space, rows, problem.evaluate_rows(rows)), "minimize")
+    hot = next(effect for effect in found.effects if effect.what == "celsius above 60")
+    assert not hot.better
+    assert hot.surely > 0
+    assert found.of_kind("precedence")
 
 
 # ---------------------------------------------------------------------------------------------------- the user's side

@@ -407,14 +407,6 @@ class TestBadCalls:
             mb.Optimizer(space, direction="maximise")  # type: ignore[arg-type]
         with pytest.raises(errors.ArgumentError, match="initial=0"):
             mb.Optimizer(space, initial=0)
-        with pytest.raises(errors.UnsupportedError, match="no kernel for heat"):
-            drive(
-                mb.Optimizer(mb.Space(order=mb.Permutation(3), heat=mb.Real(0, 1)), "mergebo", initial=2), 0
-            ) or mb.Optimizer(mb.Space(order=mb.Permutation(3), heat=mb.Real(0, 1)), "mergebo")._method.similarity(
-                mb.Space(heat=mb.Real(0, 1))
-            )
-        with pytest.raises(errors.ArgumentError, match="more than once: 'a'"):
-            mb.PermutationSpace(items=["a", "b", "a"])
         with pytest.raises(errors.ShapeError, match="n=3 does not fit 2 items"):
             mb.PermutationSpace(3, items=["a", "b"])
         with pytest.raises(errors.ArgumentError, match="say how many"):

@@ -19,7 +19,7 @@ LAYERS = [
     ["errors", "stopwatch", "look"],
     ["compiled", "calls"],
     ["permutations"],
-    ["spaces", "sorting", "moves"],
+    ["rules", "spaces", "sorting", "moves", "beliefs"],
     ["problems", "kernels"],
     ["surrogate"],
     ["acquisition"],

@@ -73,7 +73,7 @@ def test_spaces_are_values() -> None:
     assert hash(same) == hash(MIXED)
     assert mb.Space(picks=mb.Binary(3), route=mb.Permutation(4), heat=mb.Real(20, 80)) != MIXED
     assert pickle.loads(pickle.dumps(MIXED)) == MIXED
-    assert repr(MIXED) == "Space(route=Permutation(n=4), picks=Binary(count=3), heat=Real(low=20, high=80))"
+    assert repr(MIXED) == "Space(route=Permutation(n=4), picks=Binary(count=3), heat=Real(low=20, high=80, log=False))"
     assert mb.PermutationSpace(4) == mb.PermutationSpace(4)
 
 

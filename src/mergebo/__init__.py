@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mergebo import (
         acquisition,
+        beliefs,
         errors,
         experiments,
         kernels,
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
         testing,
     )
     from mergebo.optimizers import Optimizer, Result, Trial, minimize
-    from mergebo.spaces import Binary, Permutation, PermutationSpace, Real, Space
+    from mergebo.spaces import Binary, Choice, Integer, Permutation, PermutationSpace, Real, Space
 
 __version__ = "0.1.0.dev0"
 
 _PARTS = (
     "acquisition",
+    "beliefs",
     "errors",
     "experiments",
     "kernels",
@@ -39,12 +41,14 @@ _PARTS = (
     "testing",
 )
 _NAMES = {
-    **dict.fromkeys(("Binary", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
+    **dict.fromkeys(("Binary", "Choice", "Integer", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
     **dict.fromkeys(("Optimizer", "Result", "Trial", "minimize"), "optimizers"),
 }
 
 __all__ = [
     "Binary",
+    "Choice",
+    "Integer",
     "Optimizer",
     "Permutation",
     "PermutationSpace",
@@ -54,6 +58,7 @@ __all__ = [
     "Trial",
     "__version__",
     "acquisition",
+    "beliefs",
     "errors",
     "experiments",
     "kernels",

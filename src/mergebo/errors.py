@@ -18,6 +18,7 @@ __all__ = [
     "NotAPermutationError",
     "NotNumbersError",
     "RecordFileError",
+    "RuleError",
     "SearchLimitError",
     "ShapeError",
     "SlotError",
@@ -49,6 +50,10 @@ class SlotError(MergeboError, IndexError):
 
 class ArgumentError(MergeboError, ValueError):
     """An option has a value that is not among the possible ones."""
+
+
+class RuleError(MergeboError, ValueError):
+    """An order that breaks a rule of its space, or rules that no order keeps."""
 
 
 class ExhaustedError(MergeboError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Neighbours: every swap, insertion or reversal of an order, every flip of a choice, listed."""
+"""Neighbours: every swap, insertion or reversal of an order, every flip of a choice, steps of numbers, listed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo.errors import unknown_choice
+from mergebo.errors import UnsupportedError, unknown_choice
 from mergebo.permutations import Ints, insert, reverse, swap
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real, Rows, Variable
 
 MOVES = {"swap": swap, "insertion": insert, "reversal": reverse}
 """Each move by name, as a function of an order and two slots."""
@@ -85,38 +85,108 @@ def walk(n: int, move: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return steps, items
 
 
+def feasible_moves(order: Rows, variable: Permutation, move: str) -> NDArray[np.bool_]:
+    """Which moves of an order keep the variable's rules and change it, as far as can be said without a predicate."""
+    slots, rules = move_slots(variable.n, move), variable.rules
+    if rules is None:
+        return np.ones(len(slots), bool)
+    return np.asarray(rules.feasible_moves(order, move, slots) & (slots.min(axis=1) < variable.length))
+
+
+FINEST = 7
+"""Steps of a real number are the half, quarter, ... and 2^-FINEST of its range."""
+
+
+def steps(variable: Variable, value: Rows) -> Rows:
+    """What a variable that is no order is after one step, `(count, width)`.
+
+    One flipped choice; any other option; a whole number 1, 2, 4, 8 ... further up or down; a real one by a half, a quarter,
+    an eighth ... of its range, or to its end.
+    """
+    match variable:
+        case Binary(count):
+            return np.where(np.eye(count, dtype=bool), 1 - value, value)
+        case Choice(options):
+            return np.delete(np.arange(len(options)), int(value[0]))[:, None].astype(value.dtype)
+        case Integer(low, high):
+            sizes = 2 ** np.arange(int(high - low).bit_length())
+            around = int(value[0]) + np.concatenate([-sizes[::-1], sizes])
+            return around[(around >= low) & (around <= high), None].astype(value.dtype)
+        case Real():
+            shares = 0.5 ** np.arange(1, FINEST + 1)
+            found = np.unique(variable.from_unit(variable.to_unit(value) + np.concatenate([-shares, shares])))
+            return found[found != value, None]
+    raise UnsupportedError(f"there are no steps of {variable}")
+
+
+def random_steps(variable: Variable, value: Rows, count: int, rng: np.random.Generator) -> Rows:
+    """Some of `steps`, none twice; of a real number, normal steps of all sizes, which may end anywhere."""
+    if isinstance(variable, Real):
+        sizes = 0.5 ** rng.uniform(1, FINEST + 1, count)
+        return variable.from_unit(variable.to_unit(value) + sizes * rng.normal(size=count))[:, None]
+    every = steps(variable, value)
+    return every[rng.choice(len(every), min(len(every), count), replace=False)]
+
+
+def replaced(row: Rows, where: slice, values: Rows) -> Rows:
+    """The row with one variable as in each of the values."""
+    changed = np.tile(row, (len(values), 1))
+    changed[:, where] = values
+    return changed
+
+
 def neighbourhoods(row: Rows, space: AnySpace, moves: Iterable[str]) -> Iterator[Rows]:
-    """All rows that differ from `row` by one move of one order, or by one flipped choice: an array for each kind of move."""
+    """All rows that differ from `row` by a move of one order or a step of another variable: an array for each kind.
+
+    In a space with rules these are in canonical form, and keep the rules.
+    """
     for name, where in space.slices.items():
         match space.variables[name]:
             case Permutation(n):
-                blocks = (row[where][move_table(n, move)] for move in moves)
-            case Binary(count):
-                blocks = (block for block in [row[where] ^ np.eye(count, dtype=row.dtype)])
-            case _:
-                continue
-        for block in blocks:
-            changed = np.tile(row, (len(block), 1))
-            changed[:, where] = block
-            yield changed
+                for move in moves:
+                    yield other_rows(row, replaced(row, where, row[where][move_table(n, move)]), space)
+            case variable:
+                yield other_rows(row, replaced(row, where, steps(variable, row[where])), space)
+
+
+def other_rows(row: Rows, changed: Rows, space: AnySpace) -> Rows:
+    """Changed rows as the space has them, without those that break its rules or mean the same as `row`."""
+    if not space.ruled:
+        return changed
+    kept = space.kept(changed)
+    return np.asarray(kept[(kept != row).any(axis=1)])
 
 
 def random_neighbours(row: Rows, space: AnySpace, moves: Iterable[str], count: int, rng: np.random.Generator) -> Rows:
-    """About `count` different rows of those that `neighbourhoods` lists, of every kind alike; only they are written out."""
-    kinds: list[tuple[slice, str, int]] = []
+    """About `count` different rows of those that `neighbourhoods` lists, of every kind alike; only they are written out.
+
+    Steps of real numbers are of any size.
+    """
+    kinds: list[tuple[str, slice, str, int | Ints]] = []  # how many moves there are, or which
     for name, where in space.slices.items():
         match space.variables[name]:
+            case Permutation(n) as variable if variable.ruled:
+                order = row[where].astype(np.int64)
+                kinds += [(name, where, move, np.flatnonzero(feasible_moves(order, variable, move))) for move in moves]
             case Permutation(n):
-                kinds += [(where, move, len(move_slots(n, move))) for move in moves]
+                kinds += [(name, where, move, len(move_slots(n, move))) for move in moves]
             case Binary(choices):
-                kinds.append((where, "flip", choices))
+                kinds.append((name, where, "flip", choices))
+            case _:
+                kinds.append((name, where, "step", 0))
     found = [np.empty((0, len(row)), row.dtype)]
-    for where, move, size in kinds:
-        which = rng.choice(size, min(size, -(-count // len(kinds))), replace=False)
+    for name, where, move, there in kinds:
+        some = -(-count // len(kinds))
+        if move == "step":
+            found.append(replaced(row, where, random_steps(space.variables[name], row[where], some, rng)))
+            continue
+        size = there if isinstance(there, int) else len(there)
+        which = rng.choice(there, min(size, some), replace=False) if size else np.empty(0, np.int64)
         changed = np.tile(row, (len(which), 1))
         if move == "flip":
-            changed[np.arange(len(which)), where.start + which] ^= 1
+            flipped = where.start + which
+            changed[np.arange(len(which)), flipped] = 1 - row[flipped]
         else:
             changed[:, where] = row[where][move_table(where.stop - where.start, move, which)]
         found.append(changed)
-    return np.concatenate(found)
+    return other_rows(row, np.concatenate(found), space)

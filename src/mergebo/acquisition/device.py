@@ -65,7 +65,7 @@ class DeviceScan:
                 cross = kernel(around, rows).to_dense()
                 explained = (cross @ whitener).square().sum(dim=1)
                 means.append(self.model.mean + cross @ alpha)
-                deviations.append((self.model.hyperparameters.outputscale - explained).clamp_min(1e-9).sqrt())
+                deviations.append((self.model.hyperparameters.variance - explained).clamp_min(1e-9).sqrt())
         if not means:
             return np.empty(0), np.empty(0)
         mean, deviation = (torch.cat(parts).cpu().numpy().astype(np.float64) for parts in (means, deviations))

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_ndtr
 
-from mergebo.acquisition.values import Floats, log_expected_improvement
+from mergebo.acquisition.values import Floats, log_expected_improvement, log_improvement_slopes
 from mergebo.errors import UnsupportedError
 from mergebo.permutations import invert
 from mergebo.spaces import Rows
@@ -29,6 +28,12 @@ class Relaxation:
     best: float
 
     def __post_init__(self) -> None:
+        if len(self.model.terms) > 1:
+            raise UnsupportedError("the relaxation needs a product of kernels, not a sum")
+        if self.model.trend is not None:
+            raise UnsupportedError(
+                "the relaxation knows no trend, such as that of beliefs and heuristics; use search='scan'"
+            )
         for name, factor in self.model.similarity.factors.items():
             if not isinstance(factor, SameChoices) and not (isinstance(factor, ByMap) and factor.map.lossless):
                 raise UnsupportedError(f"the relaxation needs codes that can be decoded; {name} has {factor}")
@@ -68,11 +73,9 @@ class Relaxation:
         white = model.whitener @ cross
         mean = model.mean + cross @ model.alpha
         deviation = np.sqrt(max(hyper.outputscale - white @ white, 1e-12))
-        value = float(log_expected_improvement(np.array([mean]), np.array([deviation]), self.best)[0])
-        u = (self.best - mean) / deviation
-        # dEI/dmean = -Phi(u), dEI/ddeviation = phi(u); divided by EI in logarithms, which do not underflow.
-        by_mean = -np.exp(log_ndtr(u) - value)
-        by_deviation = np.exp(-0.5 * u * u - 0.5 * np.log(2 * np.pi) - value)
+        here = np.array([mean]), np.array([deviation]), self.best
+        value = float(log_expected_improvement(*here)[0])
+        by_mean, by_deviation = log_improvement_slopes(*here)
         by_cross = by_mean * model.alpha - by_deviation * (model.whitener.T @ white) / deviation
         pull = by_cross * cross
         slopes = [rate * (pull @ code - pull.sum() * part) for part, code, rate in zip(parts, codes, rates, strict=True)]

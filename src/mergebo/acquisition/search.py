@@ -8,15 +8,26 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from mergebo.acquisition.device import DeviceScan
-from mergebo.acquisition.values import Floats
-from mergebo.moves import MOVES, move_slots, neighbourhoods, random_neighbours
+from mergebo.acquisition.values import Floats, Score, slopes_of
+from mergebo.moves import (
+    MOVES,
+    feasible_moves,
+    move_slots,
+    neighbourhoods,
+    other_rows,
+    random_neighbours,
+    replaced,
+    steps,
+)
 from mergebo.permutations import Ints
-from mergebo.spaces import AnySpace, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.surrogate import GP
 
-Score = Callable[[Floats, Floats, float], Floats]
+SETTLING = 30
+"""Steps along the gradient that real numbers take at most."""
 
 TIES = 30
 """Neighbours that are valued again besides the best ones, if a scan cannot tell them apart."""
@@ -29,13 +40,18 @@ SOME = 64
 
 
 def neighbours(row: Rows, space: AnySpace, moves: tuple[str, ...] = ("swap",)) -> Rows:
-    """All rows that differ from `row` by one move of one order, or by one flipped choice."""
+    """All rows of the space that differ from `row` by a move of one order or a step of another variable."""
     found = list(neighbourhoods(row, space, moves))
     return np.concatenate(found) if found else np.empty((0, len(row)), row.dtype)
 
 
 class Landscape(Protocol):
     """Something to climb."""
+
+    @property
+    def space(self) -> AnySpace:
+        """The space of its rows."""
+        ...
 
     def value(self, rows: Rows) -> Floats:
         """How good rows are; larger is better."""
@@ -76,6 +92,9 @@ class Acquisition:
     A scan is in single precision; the best few are valued again in double. From `COMPOUND` items on, one scan also offers
     compounds: the best two, four, eight ... moves that have no slot in common, made at once. An ascent then takes tens
     of scans where single moves would take hundreds.
+
+    Among the neighbours is the row whose real numbers have followed the gradient as far as it leads. So an ascent moves
+    orders and numbers by turns, and ends where neither can be bettered.
     """
 
     model: GP
@@ -85,20 +104,27 @@ class Acquisition:
     device: DeviceScan | None = None
     """Where neighbourhoods are scanned; here, by compiled code, if None."""
 
+    @property
+    def space(self) -> AnySpace:
+        return self.model.similarity.space
+
     def value(self, rows: Rows) -> Floats:
         return self.score(*self.model.predict_standardised(rows), self.best)
 
     def best_neighbours(self, row: Rows, count: int) -> Rows:
-        space = self.model.similarity.space
+        space = self.space
         found: list[Rows] = []
         compounds: list[Rows] = []
         for name, where in space.slices.items():
             variable = space.variables[name]
-            if not isinstance(variable, Permutation):
+            if isinstance(variable, Binary):
                 for k in _contenders(self.scan(row, name, "flip"), count):
                     changed = row.copy()
-                    changed[where.start + k] ^= 1
+                    changed[where.start + k] = 1 - row[where.start + k]
                     found.append(changed)
+                continue
+            if not isinstance(variable, Permutation):
+                found += [*replaced(row, where, steps(variable, row[where]))]  # few, and valued anyway
                 continue
 
             def change(kind: str, k: int, start: int = where.start, n: int = variable.n) -> tuple[Ints, Callable[[], Rows]]:
@@ -109,8 +135,12 @@ class Acquisition:
                 return start + slots, lambda: MOVES[kind](order, int(a), int(b))[slots]
 
             scans = {kind: self.scan(row, name, kind) for kind in self.moves}
+            if variable.ruled:
+                order = row[where].astype(np.int64)
+                scans = {kind: np.where(feasible_moves(order, variable, kind), v, -np.inf) for kind, v in scans.items()}
+            wanted = count if variable.where is None else 4 * count  # some may not satisfy the predicate
             for kind, scanned in scans.items():
-                for k in _contenders(scanned, count):
+                for k in _contenders(scanned, wanted):
                     slots, entries = change(kind, k)
                     changed = row.copy()
                     changed[slots] = entries()
@@ -119,15 +149,34 @@ class Acquisition:
                 starts = np.cumsum([0, *map(len, scans.values())])
                 best = _best_first(np.round(np.concatenate(list(scans.values())), 4), 8 * variable.n)
                 kinds = np.searchsorted(starts, best, side="right") - 1
-                compounds += _compounds(
-                    row, (change(self.moves[m], k - starts[m]) for m, k in zip(kinds, best, strict=True))
-                )
+                changes = (change(self.moves[m], k - starts[m]) for m, k in zip(kinds, best, strict=True))
+                compounds += _compounds(row, changes, space)
+        if space.reals:
+            found.append(self.settled(row))
         if not found:
             return np.empty((0, len(row)), row.dtype)
-        return np.array([*found, *compounds])
+        return other_rows(row, np.array([*found, *compounds]), space)
+
+    def settled(self, row: Rows) -> Rows:
+        """The row with its real numbers where a climb along the gradient leads, and all else as it is."""
+        space, at = self.model.similarity.space, self.model.along_reals(row)
+        places = {space.slices[name].start: real for name, real in space.reals.items()}
+
+        def loss(units: Floats) -> tuple[float, Floats]:
+            mean, deviation, mean_slope, deviation_slope = at(units)
+            here = np.array([mean]), np.array([deviation]), self.best
+            by_mean, by_deviation = slopes_of(self.score)(*here)
+            return -float(self.score(*here)[0]), -(by_mean * mean_slope + by_deviation * deviation_slope)
+
+        start = np.array([float(real.to_unit(row[where])) for where, real in places.items()])
+        options = {"maxiter": SETTLING}
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(start), options=options)
+        settled = row.copy()
+        settled[list(places)] = [real.from_unit(unit) for real, unit in zip(places.values(), found.x, strict=True)]
+        return settled
 
     def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
-        return random_neighbours(row, self.model.similarity.space, self.moves, count, rng)
+        return random_neighbours(row, self.space, self.moves, count, rng)
 
     def scan(self, row: Rows, variable: str, move: str) -> Floats:
         """Acquisition values of all neighbours by one kind of move of one variable, in single precision."""
@@ -138,10 +187,13 @@ def _contenders(values: Floats, count: int) -> NDArray[np.int64]:
     """Indices of the `count` largest values and of some that a scan's precision cannot tell from them, in their own order.
 
     Distances are whole numbers, so ties are common. Which of equals is taken must not hang on the last bit of a float: all
-    are handed on, to be compared again in double precision, where the first of equals wins.
+    are handed on, to be compared again in double precision, where the first of equals wins. Minus infinity is no contender.
     """
+    count = min(count, int((values > -np.inf).sum()))
     if len(values) <= count:
         return np.arange(len(values))
+    if not count:
+        return np.empty(0, np.int64)
     top = np.argpartition(-values, count - 1)[:count]
     close = np.flatnonzero(values >= values[top].min() - 1e-3)[:TIES]
     return np.union1d(top, close)
@@ -150,20 +202,27 @@ def _contenders(values: Floats, count: int) -> NDArray[np.int64]:
 def _best_first(values: Floats, count: int) -> NDArray[np.int64]:
     """Indices of the `count` largest values, largest first, equal ones in their own order."""
     least = np.partition(values, -count)[-count] if count < len(values) else -np.inf
-    among = np.flatnonzero(values >= least)
+    among = np.flatnonzero((values >= least) & (values > -np.inf))
     return among[np.argsort(-values[among], kind="stable")][:count]
 
 
-def _compounds(row: Rows, changes: Iterable[tuple[Ints, Callable[[], Rows]]]) -> list[Rows]:
-    """Several changes (where, and what to) of a row made at once, those that do not meet: two, four, eight ... of them."""
+def _compounds(row: Rows, changes: Iterable[tuple[Ints, Callable[[], Rows]]], space: AnySpace) -> list[Rows]:
+    """Several changes (where, and what to) of a row made at once, those that do not meet: two, four, eight ... of them.
+
+    Changes that keep the rules of a space one by one need not do so together; one that does not is left out.
+    """
     made, out = row.copy(), []
     taken = np.zeros(len(row), bool)
     count = 0
     for where, what in changes:
         if taken[where].any():
             continue
-        taken[where] = True
+        before = made[where]
         made[where] = what()
+        if space.ruled and not len(space.kept(made[None], asked=False)):
+            made[where] = before
+            continue
+        taken[where] = True
         count += 1
         if count > 1 and count & (count - 1) == 0:
             out.append(made.copy())
@@ -210,9 +269,9 @@ def ascend(
                 together = []
                 if len(here) >= COMPOUND:
                     changed = [np.flatnonzero(each != here) for each in some[better]]
-                    together = _compounds(
-                        here, ((where, each[where].copy) for where, each in zip(changed, some[better], strict=True))
-                    )
+                    changes = ((where, each[where].copy) for where, each in zip(changed, some[better], strict=True))
+                    made = np.array(_compounds(here, changes, landscape.space), here.dtype).reshape(-1, len(here))
+                    together = list(other_rows(here, made, landscape.space))
                 kept, kept_values = some[better[:5]], values[better[:5]]
                 if not together:
                     return kept, kept_values, False

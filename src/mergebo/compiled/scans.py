@@ -17,6 +17,17 @@ Changes = NDArray[np.int16]
 
 
 @jit
+def displacements(a: Ints, b: Ints, reach: int, out: NDArray[np.float64]) -> None:
+    """Sums of items' displacements between all ranks of a and all of b; those by more than `reach` count as `reach`."""
+    for i in range(len(a)):
+        for j in range(len(b)):
+            total = 0
+            for k in range(a.shape[1]):
+                total += min(abs(a[i, k] - b[j, k]), reach)
+            out[i, j] = total
+
+
+@jit
 def kendall_swaps(order: Ints, ranks: NDArray[np.int32], out: Changes) -> None:
     """Changes of the number of item pairs in another precedence, for every swap of two slots of `order`.
 

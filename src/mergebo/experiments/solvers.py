@@ -13,7 +13,7 @@ import numpy as np
 
 from mergebo.errors import UnsupportedError
 from mergebo.permutations import Ints, lehmer_decode, lehmer_encode
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, PermutationSpace, Real, Rows
 
 Objective: TypeAlias = Callable[[Rows], float]
 
@@ -76,7 +76,10 @@ def optuna_gp(space: AnySpace, objective: Objective, design: Rows, seed: int) ->
 
 
 def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -> None:
-    """The recipe in Optuna's FAQ: digit k of an order's Lehmer code is an integer from 0 to n-1-k."""
+    """The recipe in Optuna's FAQ: digit k of an order's Lehmer code is an integer from 0 to n-1-k.
+
+    Numbers and options are Optuna's own. A point that breaks a rule of the space is measured as a close one that keeps it.
+    """
     import optuna
 
     def suggest(trial: optuna.Trial) -> float:
@@ -88,20 +91,28 @@ def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -
                     parts.append(lehmer_decode(digits))
                 case Binary(count):
                     parts.append(np.array([trial.suggest_int(f"{name}{k}", 0, 1) for k in range(count)]))
+                case Integer(low, high, log):
+                    parts.append(np.array([trial.suggest_int(f"{name}0", int(low), int(high), log=log)]))
+                case Real(low, high, log):
+                    parts.append(np.array([trial.suggest_float(f"{name}0", low, high, log=log)]))
+                case Choice(options):
+                    parts.append(np.array([trial.suggest_categorical(f"{name}0", range(len(options)))]))
                 case _:
-                    raise UnsupportedError(f"this recipe is for orders and choices, not for {variable}")
-        return objective(np.concatenate(parts))
+                    raise UnsupportedError(f"there is no recipe for {variable}")
+        row = np.concatenate(parts)
+        (kept,) = space.kept(row[None], closest=True)
+        return objective(kept)
 
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=sampler)
     optuna.logging.set_verbosity(before)
     for row in design:
-        fixed: dict[str, int] = {}
-        for name, where in space.slices.items():
-            order = isinstance(space.variables[name], Permutation)
-            numbers = lehmer_encode(row[where]) if order else row[where]
-            fixed |= {f"{name}{k}": int(number) for k, number in enumerate(numbers)}
+        fixed: dict[str, int | float] = {}
+        for name, variable in space.variables.items():
+            values = space.part(name, row)
+            numbers = lehmer_encode(values) if isinstance(variable, Permutation) else values
+            fixed |= {f"{name}{k}": number for k, number in enumerate(numbers.tolist())}
         study.enqueue_trial(fixed)
     while True:
         trial = study.ask()

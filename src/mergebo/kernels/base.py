@@ -13,6 +13,7 @@ from torch import Tensor
 from mergebo.errors import UnsupportedError, unknown_choice
 from mergebo.kernels.tensors import read_tensor
 from mergebo.permutations import View, item_count
+from mergebo.spaces import Quantity
 
 
 class PermutationKernel(Kernel):
@@ -73,6 +74,23 @@ class DistanceKernel(Kernel):
         found = torch.from_numpy(between.diagonal().copy() if diag else between).to(x1)
         lengthscale = self.lengthscale.squeeze(-1) if diag else self.lengthscale
         return torch.exp(found / (-2 * lengthscale**2))
+
+
+class NearKernel(Kernel):
+    """RBF on a number in parts of its range, `exp(-(u - u')^2 / (2 l^2))`; `u` is that of logarithms with `log`."""
+
+    has_lengthscale = True
+
+    def __init__(self, quantity: Quantity, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.quantity = quantity
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        low, high = self.quantity.ends
+        units = (((x.log() if self.quantity.log else x) - low) / (high - low) for x in (x1, x2))
+        distance = self.covar_dist(*units, square_dist=True, diag=diag, **params)
+        lengthscale = self.lengthscale.squeeze(-1) if diag else self.lengthscale
+        return torch.exp(distance / (-2 * lengthscale**2))
 
 
 class BitsKernel(Kernel):

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 
 from mergebo.acquisition.search import Acquisition, ascend
-from mergebo.acquisition.values import ACQUISITIONS
 from mergebo.compiled.edges import shorten
 from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
-from mergebo.optimizers.history import History
+from mergebo.optimizers.batches import Batch
+from mergebo.optimizers.history import History, propose_each
+from mergebo.optimizers.knowledge import Knowledge, fitted
+from mergebo.optimizers.models import best_drawn, expected, law_or_fresh, reconsidered, score_of, with_pending
 from mergebo.sorting import EnumerationMap
-from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 from mergebo.stopwatch import phase
 from mergebo.surrogate import (
     GP,
@@ -29,7 +32,7 @@ from mergebo.surrogate import (
     Similarity,
     Spacings,
 )
-from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
+from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, Trends
 from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
@@ -46,6 +49,9 @@ FAMILIES: dict[str, Callable[[int], Sequence[Similarity]]] = {
 def _mallows(n: int) -> Similarity:
     return ByMap(EnumerationMap(n), "rank")
 
+
+ROUND = ("neighbours", "succession", "spacings")
+"""Families that know orders that are the same from another slot on; others read the one that stands for them all."""
 
 MAPPED = ("neighbours", "succession")
 """Families that can have a map of the items."""
@@ -71,9 +77,9 @@ WHOLES, LOOKED_AT = 6, 2000
 More climb higher, but take far longer: a neighbourhood grows with the square of the number of items.
 """
 MIXED_PRIOR = (1.0, 1.0)
-"""Of lengthscales where there are several variables: few of them matter as much as all of them together."""
+"""Of lengthscales where there are binary choices: few variables matter as much as all of them together."""
 ROUTE = 20.0
-"""How much likelier it is before any result that pairs matter, in an order that is one of several variables: a few results
+"""How much likelier it is before any result that pairs matter, in an order with binary choices beside it: a few results
 say nothing about that, and a few steps with a wrong family are lost."""
 SELDOM = 8
 """Results between two looks at which of a family's similarities is the likeliest."""
@@ -88,28 +94,54 @@ class Past:
     space: AnySpace
     row_bytes: bytes
     value_bytes: bytes
+    noisy: bool = False
+    error_bytes: bytes = b""
+    knowledge: Knowledge | None = None
 
     @classmethod
-    def of(cls, space: AnySpace, rows: Rows, values: Floats) -> Past:
-        """From arrays."""
-        return cls(space, np.ascontiguousarray(rows, np.int64).tobytes(), np.asarray(values, np.float64).tobytes())
+    def of(
+        cls,
+        space: AnySpace,
+        rows: Rows,
+        values: Floats,
+        *,
+        noisy: bool = False,
+        errors: Floats | None = None,
+        knowledge: Knowledge | None = None,
+    ) -> Past:
+        """From arrays, with the values' standard deviations and prior knowledge if there are any."""
+        return cls(
+            space,
+            np.ascontiguousarray(rows, space.dtype).tobytes(),
+            np.asarray(values, np.float64).tobytes(),
+            noisy,
+            b"" if errors is None else np.asarray(errors, np.float64).tobytes(),
+            knowledge,
+        )
 
     @property
     def rows(self) -> Rows:
         """The rows."""
-        return np.frombuffer(self.row_bytes, np.int64).reshape(-1, self.space.width)
+        return np.frombuffer(self.row_bytes, self.space.dtype).reshape(-1, self.space.width)
 
     @property
     def values(self) -> Floats:
         """Their values."""
         return np.frombuffer(self.value_bytes, np.float64)
 
+    @property
+    def errors(self) -> Floats | None:
+        """Their standard deviations, nan where they are not known; None if none is."""
+        return np.frombuffer(self.error_bytes, np.float64) if self.error_bytes else None
+
     def __len__(self) -> int:
         return len(self.value_bytes) // 8
 
     def first(self, count: int) -> Past:
         """The results that came first."""
-        return self.of(self.space, self.rows[:count], self.values[:count])
+        errors = None if self.errors is None else self.errors[:count]
+        rows, values = self.rows[:count], self.values[:count]
+        return self.of(self.space, rows, values, noisy=self.noisy, errors=errors, knowledge=self.knowledge)
 
 
 @lru_cache(maxsize=3 * len(FAMILIES))
@@ -122,7 +154,7 @@ def plain_model(past: Past, family: str) -> GP:
 def likeliest(past: Past, family: str) -> int:
     """Which of a family's similarities fits the results best."""
     orders = [variable for variable in past.space.variables.values() if isinstance(variable, Permutation)]
-    count = max((len(FAMILIES[family](order.n)) for order in orders), default=1)
+    count = max((1 if "cycle" in order.symmetry else len(FAMILIES[family](order.n)) for order in orders), default=1)
     if count == 1 or len(past) < 2:
         return 0
     return int(np.argmin([unlikelihood(_model(past, family, which)) for which in range(count)]))
@@ -131,12 +163,29 @@ def likeliest(past: Past, family: str) -> int:
 def _model(past: Past, family: str, which: int) -> GP:
     """With one of the family's similarities, or the last one of an order that has fewer."""
     similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
-    prior = LENGTHSCALE_PRIOR if isinstance(past.space, PermutationSpace) else MIXED_PRIOR
-    hyperparameters = None
+    prior = MIXED_PRIOR if has_picks(past.space) else LENGTHSCALE_PRIOR
+    noise_prior = NOISY_PRIOR if past.noisy else NOISE_PRIOR
+    errors, hyperparameters = past.errors, None
     if len(past) > FITTED:
         some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
-        hyperparameters = GP(similarity, past.rows[some], past.values[some], prior=prior).hyperparameters
-    return GP(similarity, past.rows, past.values, hyperparameters=hyperparameters, prior=prior)
+        hyperparameters = GP(
+            similarity,
+            past.rows[some],
+            past.values[some],
+            prior=prior,
+            errors=None if errors is None else errors[some],
+            noise_prior=noise_prior,
+        ).hyperparameters
+    return fitted(
+        similarity,
+        past.rows,
+        past.values,
+        past.knowledge,
+        hyperparameters=hyperparameters,
+        prior=prior,
+        errors=errors,
+        noise_prior=noise_prior,
+    )
 
 
 def unlikelihood(model: GP) -> float:
@@ -149,12 +198,27 @@ def unlikelihood(model: GP) -> float:
 
 def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
     """Each family's model and share of the evidence; for large points, slow families only if there are no others."""
-    quick = [name for name in families if past.space.width <= SMALL or name not in SMALL_ONLY]
-    models = {name: plain_model(past, name) for name in quick or families}
+    fitting = [name for name in families if suits(past.space, name)] or list(families)
+    quick = [name for name in fitting if past.space.width <= SMALL or name not in SMALL_ONLY] or fitting
+    if not any(isinstance(variable, Permutation) for variable in past.space.variables.values()):
+        del quick[1:]  # without orders all families are the same
+    models = {name: plain_model(past, name) for name in quick}
     losses = np.array([unlikelihood(model) for model in models.values()])
     weights = np.exp(losses.min() - losses)
     weights /= weights.sum()
     return {name: (model, float(weight)) for (name, model), weight in zip(models.items(), weights, strict=True)}
+
+
+def suits(space: AnySpace, family: str) -> bool:
+    """Whether a family has anything to say about the shapes of a space's orders that others do not say as well."""
+    for order in space.variables.values():
+        if isinstance(order, Permutation):
+            both = len(order.symmetry) == 2 and family == "succession"  # the same as neighbours
+            if both or ("cycle" in order.symmetry and family not in ROUND):
+                return False
+            if order.choose is not None and family == "spacings":
+                return False
+    return True
 
 
 @lru_cache(maxsize=4)
@@ -168,7 +232,7 @@ def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
     for share in SHARES:
         places = fit_places(
             past.rows,
-            model.y,
+            model.left,
             precision / (1 - share),
             places,
             variance=share * scale,
@@ -186,15 +250,18 @@ def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) ->
     factor = (1 - share) * stretch**2
     plain = model.hyperparameters
     scaled = replace(plain, outputscale=factor * plain.outputscale, noise=factor * plain.noise)
-    trend = PathCosts(places, pairs.cyclic)
-    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend)
+    costs = PathCosts(places, pairs.cyclic)
+    trend = costs if model.trend is None else Trends((model.trend, costs))
+    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend, errors=past.errors)
 
 
 def _pairs(space: AnySpace, family: str) -> Adjacency:
     """Which neighbouring pairs a family with a map looks at."""
+    assert isinstance(space, PermutationSpace)
     (found,) = FAMILIES[family](space.width)
-    assert isinstance(found, Adjacency)
-    return found
+    shaped = found.shaped(space.order)
+    assert isinstance(shaped, Adjacency)
+    return shaped
 
 
 @lru_cache(maxsize=128)
@@ -219,16 +286,20 @@ class Auto:
 
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
     new results better than the plain models do. Of binary choices it matters which are taken and how many. LogEI is climbed
-    by first improvement over all three moves, from the best rows and from random ones; with several variables not from
-    random ones, but from mixtures of the best row and others, and large values are drawn in.
+    by first improvement over all three moves and steps of numbers, which follow the gradient at last, from the best rows
+    and from random ones; with binary choices not from random ones, but from mixtures of the best row and others, and large
+    values are drawn in.
     """
 
     families: tuple[str, ...] = tuple(FAMILIES)
     maps: bool = True
     incumbents: int = 5
     randoms: int = 5
+    batch: Batch = "fantasies"
 
     def __post_init__(self) -> None:
+        if self.batch not in get_args(Batch):
+            raise unknown_choice("batch", self.batch, get_args(Batch))
         for name in self.families:
             if name not in FAMILIES:
                 raise unknown_choice("family", name, FAMILIES)
@@ -236,41 +307,76 @@ class Auto:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         if len(history.values) < 2:
             return history.fresh_row(rng)
-        alone = isinstance(history.space, PermutationSpace)
-        past = Past.of(history.space, history.rows, history.values if alone else levelled(history.values))
-        small = past.space.width <= SMALL
+        if self.batch == "thompson" and len(history.pending):
+            return self._drawn(history, rng)
+        model, best = with_pending(self._model(history, rng), history)
+        rows, _ = self._search(model, best, history, rng)
+        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+
+    def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
+        if self.batch == "fantasies" or len(history.values) < 2:
+            return propose_each(self.propose, history, count, rng)
+        if self.batch == "thompson":
+            return propose_each(self._drawn, history, count, rng)
+        model, best = with_pending(self._model(history, rng), history)
+        return law_or_fresh(model, *self._search(model, best, history, rng), history, count, rng)
+
+    def _drawn(self, history: History, rng: np.random.Generator) -> Rows:
+        model, _ = with_pending(self._model(history, rng), history)
+        return best_drawn(model, history, self.incumbents, tuple(MOVES), rng)
+
+    def _model(self, history: History, rng: np.random.Generator) -> GP:
+        """One of the structures drawn by its evidence, or the map."""
+        past = past_of(history)
         with phase("fit"):
             found = structures(past, self.families)
             models, shares = zip(*found.values(), strict=True)
             weights = np.array(shares)
-            if not alone:
+            if has_picks(past.space):
                 weights *= [ROUTE if name in MAPPED else 1.0 for name in found]
                 weights /= weights.sum()
-            model = models[rng.choice(len(models), p=weights)]
+            model: GP = models[rng.choice(len(models), p=weights)]
             mapped = best_map(past, found) if self.maps else None
-            model = mapped or model
-        best = float(model.y.min())
-        if len(history.pending):  # what is awaited is taken to come out as the model expects
-            model = model.with_points(history.pending)
-        acquisition = Acquisition(model, ACQUISITIONS["logei"], best, tuple(MOVES))
-        if alone:
-            others = past.space.sample_rows(self.randoms, seed=rng)
-        else:
+        return mapped or model
+
+    def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
+        """Untried rows with their LogEI, best first."""
+        space, small = history.space, history.space.width <= SMALL
+        acquisition = Acquisition(model, score_of("logei", model, history), best, tuple(MOVES))
+        if has_picks(space):
             others = mixtures(history)
             others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]
-        others = repaired(model, np.concatenate([history.best(1), others]))
-        rows, _ = ascend(
+        else:
+            others = space.sample_rows(self.randoms, seed=rng)
+        good = history.best(self.incumbents, expected(model, history))
+        others = repaired(model, np.concatenate([good[:1], others]))
+        found = ascend(
             acquisition,
-            np.concatenate([history.best(self.incumbents), others]),
+            np.concatenate([good, others]),
             # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
             probe=8,
             finalists=3 if small else 1,
             enough=0.0 if small else 1e-2,
-            wholes=None if small else whole_looks(past.space),
+            wholes=None if small else whole_looks(space),
             first=rng,
             forbidden=history.is_tried,
         )
-        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+        return reconsidered(*found, acquisition.score, model, history)
+
+
+def past_of(history: History) -> Past:
+    """The results as models read them: where there are binary choices, with large values drawn in."""
+    values, errors = history.values, history.errors
+    if has_picks(history.space):
+        values, slopes = levelled(values), level_slopes(values)
+        errors = None if errors is None else errors * slopes
+    noisy, knowledge = history.noisy, history.knowledge
+    return Past.of(history.space, history.rows, values, noisy=noisy, errors=errors, knowledge=knowledge)
+
+
+def has_picks(space: AnySpace) -> bool:
+    """Whether some of the choices are binary: how many are taken then matters so much that the rest hardly shows."""
+    return any(isinstance(variable, Binary) for variable in space.variables.values())
 
 
 def whole_looks(space: AnySpace) -> int:
@@ -286,6 +392,12 @@ def levelled(values: Floats) -> Floats:
     """
     gaps = values - values.min()
     return np.asarray(np.log1p(gaps / max(gaps.mean(), 1e-300)))
+
+
+def level_slopes(values: Floats) -> Floats:
+    """By how much `levelled` shrinks small differences at each value."""
+    gaps = values - values.min()
+    return np.asarray(1 / (max(gaps.mean(), 1e-300) + gaps))
 
 
 def mixtures(history: History) -> Rows:
@@ -306,7 +418,9 @@ def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
     """
     space = past.space
     wanted = [name for name in MAPPED if name in found and found[name][1] > WORTH_A_MAP]
-    if not wanted or not isinstance(space, PermutationSpace) or space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
+    if not wanted or not isinstance(space, PermutationSpace) or space.order.choose is not None:
+        return None
+    if space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
         return None
     recent = [past.first(k + 1) for k in range(len(past) - WATCHED, len(past))]
     plain = np.mean([surprise(each, tuple(found))[0] for each in recent])
@@ -322,19 +436,26 @@ def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
 def repaired(model: GP, rows: Rows) -> Rows:
     """Rows whose orders are rid of neighbouring pairs that the model thinks little of, if it looks at pairs.
 
-    Near a row the expected value is about a sum over pairs. Single moves find few such pairs in a long order.
+    Near a row the expected value is about a sum over pairs. Single moves find few such pairs in a long order. A row that
+    breaks the rules of its space by that stays as it was.
     """
-    rows, first = rows.copy(), 0
+    given, rows, first = rows, rows.copy(), 0
     for name, factor in model.similarity.factors.items():
         if isinstance(factor, Adjacency):
-            where = model.similarity.space.slices[name]
+            where, known = model.similarity.space.slices[name], model.similarity.space.part(name, model.rows)
             rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
             for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):
-                costs = _pair_sums(factor, model.rows[:, where], weights)
-                if isinstance(model.trend, PathCosts):
-                    costs += model.trend.costs
-                shorten(row[where], costs, factor.directed, factor.cyclic)
+                costs = _pair_sums(factor, known, weights)
+                for trend in Trends.parts_of(model.trend):
+                    if isinstance(trend, PathCosts):
+                        costs += trend.costs
+                order = row[where].astype(np.int64)
+                shorten(order, costs, factor.directed, factor.cyclic)
+                row[where] = order
         first += factor.lengthscales
+    space = model.similarity.space
+    if space.ruled:
+        rows = np.concatenate([(*space.kept(row[None]), old)[:1] for row, old in zip(rows, given, strict=True)])
     return rows
 
 

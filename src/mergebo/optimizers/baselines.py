@@ -8,7 +8,7 @@ import numpy as np
 
 from mergebo.moves import MOVES, random_neighbours
 from mergebo.optimizers.history import History
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Permutation, Rows
 
 SOME = 64
 """Random neighbours that are drawn to find one that was not tried."""
@@ -26,7 +26,8 @@ class RandomSearch:
 class LocalSearch:
     """Restarted hill climbing: a random neighbour of the best point of this climb; after `patience` misses a new climb.
 
-    Swaps, insertions and reversals of an order, and flips of choices, are equally likely. `patience` is n by default.
+    Swaps, insertions and reversals of an order, flips of choices, other options and steps of numbers of all sizes are
+    equally likely. `patience` is n by default.
     """
 
     moves: tuple[str, ...] = tuple(MOVES)
@@ -61,7 +62,10 @@ class LocalSearch:
 
 @dataclass(frozen=True)
 class Genetic:
-    """A steady-state genetic algorithm: order crossover of two good points, then a random move."""
+    """A steady-state genetic algorithm: order crossover of two good points, then a random move.
+
+    A child that breaks rules is sorted anew, as close to itself as they allow; if that fails another one is made.
+    """
 
     population: int = 20
     mutation: float = 0.5
@@ -72,6 +76,11 @@ class Genetic:
             # Binary tournaments: of two drawn parents the better one, which comes first.
             a, b = (parents[rng.integers(len(parents), size=2).min()] for _ in range(2))
             child = crossover(a, b, history.space, rng)
+            if history.space.ruled:
+                mended = history.space.kept(child[None], closest=True)
+                if not len(mended):
+                    continue
+                child = mended[0]
             if rng.random() < self.mutation:
                 around = random_neighbours(child, history.space, ("swap",), 1, rng)
                 child = around[rng.integers(len(around))] if len(around) else child
@@ -90,7 +99,7 @@ def crossover(a: Rows, b: Rows, space: AnySpace, rng: np.random.Generator) -> Ro
                 kept = a[where][first:last]
                 rest = b[where][~np.isin(b[where], kept)]  # in b's order, around the segment that a gives
                 child[where] = np.concatenate([rest[:first], kept, rest[first:]])
-            case Binary() | _:
+            case _:
                 coin = rng.random(where.stop - where.start) < 0.5
                 child[where] = np.where(coin, a[where], b[where])
     return child

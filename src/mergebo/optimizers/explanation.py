@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -14,7 +15,7 @@ from mergebo.errors import UnsupportedError
 from mergebo.optimizers.auto import Past, best_map, structures
 from mergebo.optimizers.history import History, every_row
 from mergebo.permutations import Ints, invert
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
 from mergebo.surrogate import GP
 from mergebo.surrogate.places import PathCosts
 from mergebo.surrogate.similarity import Floats, Singles
@@ -22,7 +23,7 @@ from mergebo.surrogate.similarity import Floats, Singles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Kind = Literal["precedence", "exchange", "position", "adjacency", "choice"]
+Kind = Literal["precedence", "exchange", "position", "adjacency", "choice", "quantity"]
 
 STRUCTURES: dict[str, tuple[str, Kind]] = {
     "precedence": ("which item comes before which", "precedence"),
@@ -31,6 +32,7 @@ STRUCTURES: dict[str, tuple[str, Kind]] = {
     "succession": ("which item comes right after which", "adjacency"),
     "spacings": ("how far apart items are", "adjacency"),
     "choices": ("which choices are made", "choice"),
+    "quantities": ("how much of each quantity is taken", "quantity"),
 }
 """What each family of models looks at, in words, and the kind of effects that shows it best."""
 
@@ -40,6 +42,7 @@ HEADINGS: dict[Kind, str] = {
     "position": "Places",
     "adjacency": "Neighbours",
     "choice": "Choices",
+    "quantity": "Quantities",
 }
 REGIONS = {1: ("anywhere",), 2: ("first", "last"), 3: ("early", "in the middle", "late")}
 
@@ -70,7 +73,7 @@ class Effect:
     """Such as "acid before base"."""
     variable: str
     where: tuple[int, ...]
-    """The two items, the item and the third of the slots, or the choice."""
+    """The two items, the item and the third of the slots, the choice or option, or the third of the range."""
     estimate: float
     deviation: float
     """Standard deviation of the estimate, as the models see it."""
@@ -110,8 +113,6 @@ class Explanation:
     """The map of the items, `(n, 2)`, if neighbours matter and it predicts better than models without."""
     items: Mapping[str, tuple[str, ...]]
     """What the items of each order are called."""
-    unexplained: tuple[str, ...] = ()
-    """Variables of which nothing is said."""
 
     @property
     def learned(self) -> bool:
@@ -153,8 +154,6 @@ class Explanation:
             return
         if self.places is not None:
             yield "Items have places on a map that predicts new results better than models without; plot() draws it."
-        if self.unexplained:
-            yield f"Nothing is said about {', '.join(self.unexplained)}."
         yield ""
         yield "Effects: mean change of the value over random points ± standard deviation"
         kinds = sorted(HEADINGS, key=lambda kind: kind != self.kind)
@@ -196,11 +195,11 @@ def percent(share: float) -> str:
 
 
 def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
-    """The certain ones; of the thirds in which an item can be only the surest."""
+    """The certain ones; of the thirds in which an item or a quantity can be only the surest."""
     seen: dict[tuple[Any, ...], Effect] = {}
     for effect in effects:
         if effect.surely > 0:
-            where = effect.where[:1] if effect.kind == "position" else effect.where
+            where = effect.where[:-1] if effect.kind in ("position", "quantity") else effect.where
             seen.setdefault((effect.variable, where), effect)
     return tuple(seen.values())
 
@@ -208,17 +207,17 @@ def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
 def explain(history: History, direction: str) -> Explanation:
     """What a history says, whichever method made it."""
     space, count = history.space, len(history.values)
-    items = {name: _names(space, each.n) for name, each in space.variables.items() if isinstance(each, Permutation)}
+    items = {name: _names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
     if count < 2 or np.ptp(history.values) == 0:
         return Explanation(count, direction, {}, 0.0, (), None, items)
-    past = Past.of(space, history.rows, history.values)
+    past = Past.of(space, history.rows, history.values, noisy=history.noisy, errors=history.errors)
     found = structures(past)
     shares = {name: share for name, (_, share) in sorted(found.items(), key=lambda pair: -pair[1][1])}
     if not items:  # without orders all families are the same
-        shares = {"choices": 1.0}
+        measured = any(isinstance(each, Quantity) for each in space.variables.values())
+        shares = {"quantities" if measured else "choices": 1.0}
     considered = [(model, share) for model, share in found.values() if share >= NEGLIGIBLE]
-    groups, unexplained = _groups(space, items, shares)
-    effects = _effects(space, considered, groups, -1.0 if direction == "maximize" else 1.0)
+    effects = _effects(space, considered, _groups(space, items, shares), -1.0 if direction == "maximize" else 1.0)
     return Explanation(
         count,
         direction,
@@ -227,7 +226,6 @@ def explain(history: History, direction: str) -> Explanation:
         tuple(sorted(effects, key=lambda effect: -effect.surely)),
         _places(past, found),
         items,
-        unexplained,
     )
 
 
@@ -262,22 +260,23 @@ class _Group:
     words: Callable[[Ints], str]
 
 
-def _groups(
-    space: AnySpace, items: Mapping[str, tuple[str, ...]], structures: Mapping[str, float]
-) -> tuple[list[_Group], tuple[str, ...]]:
-    """All properties whose effects are estimated, and the variables that have none."""
+def _groups(space: AnySpace, items: Mapping[str, tuple[str, ...]], structures: Mapping[str, float]) -> list[_Group]:
+    """All properties whose effects are estimated."""
     groups: list[_Group] = []
-    unexplained = []
     for name, variable in space.variables.items():
         said = "" if len(space.variables) == 1 else f"{name}: "
         match variable:
             case Permutation():
-                groups += _order_groups(name, said, items[name], structures)
+                groups += _order_groups(variable, name, said, items[name], structures)
             case Binary(count):
                 groups.append(_choice_group(name, count))
-            case _:
-                unexplained.append(name)
-    return groups, tuple(unexplained)
+            case Choice(options):
+                groups.append(_number_group("choice", name, [f"is {option}" for option in options]))
+            case Quantity() as quantity:
+                # Between whole numbers, if need be.
+                low, high = (f"{float(Quantity.from_unit(quantity, np.array(cut))):.3g}" for cut in (1 / 3, 2 / 3))
+                groups.append(_number_group("quantity", name, [f"below {low}", f"from {low} to {high}", f"above {high}"]))
+    return groups
 
 
 def _choice_group(variable: str, count: int) -> _Group:
@@ -285,9 +284,47 @@ def _choice_group(variable: str, count: int) -> _Group:
     return _Group("choice", variable, every, lambda x, j: _split(x[j[:, 0]] == 1), lambda j: f"{variable} {j[0]} is 1")
 
 
-def _order_groups(variable: str, said: str, names: tuple[str, ...], structures: Mapping[str, float]) -> Iterator[_Group]:
-    n = len(names)
+def _number_group(kind: Kind, variable: str, words: list[str]) -> _Group:
+    """Which of several a variable is, by number."""
+    every = np.arange(len(words))[:, None]
+    return _Group(kind, variable, every, lambda x, j: _split(x == j), lambda j: f"{variable} {words[j[0]]}")
+
+
+def _order_groups(
+    order: Permutation, variable: str, said: str, names: tuple[str, ...], structures: Mapping[str, float]
+) -> Iterator[_Group]:
+    n, length = len(names), order.length
     pairs = np.stack(np.triu_indices(n, 1), axis=1)
+    if "cycle" not in order.symmetry:  # where no slot is the first, none is before another
+        yield from _slot_groups(order, variable, said, names, pairs)
+    # Being neighbours means what it means to the likeliest family that looks at neighbours; to others it is no cause.
+    likely = (name for name, share in structures.items() if share >= NEGLIGIBLE and name in STRUCTURES)
+    family = next((name for name in likely if STRUCTURES[name][1] == "adjacency"), None)
+    if family is None:
+        return
+    directed = family == "succession" and "reversal" not in order.symmetry
+    closed = family == "neighbours" or "cycle" in order.symmetry
+
+    def adjacent(ranks: Rows, p: Ints) -> Singles:
+        first, second = ranks[p[:, 0]], ranks[p[:, 1]]
+        gap = second - first
+        beside = gap == 1 if directed else np.abs(gap) == 1
+        if closed:
+            beside |= gap == 1 - length if directed else np.abs(gap) == length - 1
+        return _split(beside & (np.maximum(first, second) < length))
+
+    between = "right before" if directed else "next to"
+    yield _Group(
+        "adjacency",
+        variable,
+        np.concatenate([pairs, pairs[:, ::-1]]) if directed else pairs,
+        adjacent,
+        lambda p: f"{said}{names[p[0]]} {between} {names[p[1]]}",
+    )
+
+
+def _slot_groups(order: Permutation, variable: str, said: str, names: tuple[str, ...], pairs: Ints) -> Iterator[_Group]:
+    n, length = len(names), order.length
     yield _Group(
         "precedence",
         variable,
@@ -301,38 +338,17 @@ def _order_groups(variable: str, said: str, names: tuple[str, ...], structures: 
         gap = (ranks[p[:, 1]] - ranks[p[:, 0]]).astype(np.float32)
         return np.asarray(6 * np.sign(gap) - gap * np.float32(12 / (n + 1)))
 
-    if n > 2:
+    if n > 2 and not order.ruled:
         yield _Group(
             "exchange", variable, pairs, alone, lambda p: f"{said}{names[p[0]]} before {names[p[1]]}, all else equal"
         )
-    regions = REGIONS[min(3, n)]
+    regions = REGIONS[min(3, length)]
     yield _Group(
         "position",
         variable,
         np.stack(np.divmod(np.arange(n * len(regions)), len(regions)), axis=1),
-        lambda ranks, p: _split(ranks[p[:, 0]] * len(regions) // n == p[:, 1:]),
+        lambda ranks, p: _split(ranks[p[:, 0]] * len(regions) // length == p[:, 1:]),
         lambda p: f"{said}{names[p[0]]} {regions[p[1]]}",
-    )
-    # Being neighbours means what it means to the likeliest family that looks at neighbours; to others it is no cause.
-    likely = (name for name, share in structures.items() if share >= NEGLIGIBLE and name in STRUCTURES)
-    family = next((name for name in likely if STRUCTURES[name][1] == "adjacency"), None)
-    if family is None:
-        return
-
-    def adjacent(ranks: Rows, p: Ints) -> Singles:
-        gap = ranks[p[:, 1]] - ranks[p[:, 0]]
-        if family == "succession":
-            return _split(gap == 1)
-        apart = np.abs(gap)
-        return _split((apart == 1) | (apart == n - 1) if family == "neighbours" else apart == 1)
-
-    between = "right before" if family == "succession" else "next to"
-    yield _Group(
-        "adjacency",
-        variable,
-        np.concatenate([pairs, pairs[:, ::-1]]) if family == "succession" else pairs,
-        adjacent,
-        lambda p: f"{said}{names[p[0]]} {between} {names[p[1]]}",
     )
 
 
@@ -380,10 +396,16 @@ def _estimates(scores: Singles, predicted: Floats) -> tuple[Floats, Floats]:
 
 
 def _values(space: AnySpace, variable: str, rows: Rows) -> Rows:
-    """What a variable is in all rows, a line for each choice; for an order the ranks, a line for each item."""
-    values = rows[:, space.slices[variable]].astype(np.int64)
-    if isinstance(space.variables[variable], Permutation):
-        values = invert(values)
+    """What a variable is in all rows, a line for each choice.
+
+    For an order the ranks, a line for each item; for a quantity the third of its range.
+    """
+    values = space.part(variable, rows)
+    match space.variables[variable]:
+        case Permutation() as order:
+            values = np.minimum(invert(values), order.length)  # what is not chosen is behind it all
+        case Quantity() as quantity:
+            values = np.minimum(np.floor(3 * quantity.to_unit(values)), 2)
     return np.ascontiguousarray(values.T.astype(np.int32))
 
 
@@ -412,7 +434,8 @@ def _effect(group: _Group, where: Ints, estimate: float, deviation: float, sign:
     return Effect(group.kind, group.words(where), group.variable, at, sign * estimate, deviation, estimate < 0)
 
 
-def _names(space: AnySpace, n: int) -> tuple[str, ...]:
-    """What items are called."""
-    items = space.items if isinstance(space, PermutationSpace) and space.items is not None else range(n)
-    return tuple(map(str, items))
+def _names(order: Permutation) -> tuple[str, ...]:
+    """What items are called; copies of one are numbered."""
+    items = [str(item) for item in (range(order.n) if order.items is None else order.items)]
+    count = Counter(items)
+    return tuple(f"{item} ({items[: k + 1].count(item)})" if count[item] > 1 else item for k, item in enumerate(items))

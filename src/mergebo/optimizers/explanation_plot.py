@@ -25,7 +25,7 @@ MOST_ITEMS, MOST_EFFECTS = 30, 9
 
 def draw(explanation: Explanation, path: str | PathLike[str] | None = None) -> Figure:
     """The figure, saved if there is a path."""
-    matrix = explanation.kind != "choice" and bool(explanation.of_kind(explanation.kind))
+    matrix = explanation.kind not in ("choice", "quantity") and bool(explanation.of_kind(explanation.kind))
     mapped = explanation.places is not None
     columns = 1 + matrix + mapped
     with rc_context(LOOK):

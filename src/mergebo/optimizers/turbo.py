@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mergebo.errors import UnsupportedError
 from mergebo.optimizers.history import History
 from mergebo.permutations import invert
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
 from mergebo.stopwatch import phase
 
 if TYPE_CHECKING:
@@ -21,28 +21,49 @@ Floats = NDArray[np.float64]
 
 
 def to_cube(rows: Rows, space: AnySpace) -> Floats:
-    """Rows as points of the cube: an item's coordinate is its slot, a choice's 1/4 or 3/4."""
-    out = np.empty(rows.shape)
+    """Rows as points of the cube.
+
+    An item's coordinate is its slot, a choice's 1/4 or 3/4, a number's its share of the range; an option has one of its own,
+    3/4 if it is taken.
+    """
+    parts: list[Floats] = []
     for name, where in space.slices.items():
+        values = rows[:, where]
         match space.variables[name]:
-            case Permutation(n):
-                out[:, where] = (invert(rows[:, where]) + 0.5) / n
+            case Permutation(n) as variable:
+                slots = (invert(values.astype(np.int64, copy=False)) + 0.5) / n
+                if variable.choose is not None:  # what is not chosen has no place of its own
+                    slots = np.where(slots < variable.choose / n, slots, (1 + variable.choose / n) / 2)
+                parts.append(slots)
             case Binary():
-                out[:, where] = 0.25 + 0.5 * rows[:, where]
+                parts.append(0.25 + 0.5 * values)
+            case Choice(options):
+                parts.append(0.25 + 0.5 * (values == np.arange(len(options))))
+            case Quantity() as quantity:
+                parts.append(quantity.to_unit(values))
             case other:
-                raise UnsupportedError(f"turbo reads orders and binary choices off the cube, not {name}={other}")
-    return out
+                raise UnsupportedError(f"turbo cannot read {name}={other} off the cube")
+    return np.concatenate(parts, axis=1)
 
 
 def from_cube(points: Floats, space: AnySpace) -> Rows:
-    """Points of the cube as rows: items sorted by their coordinates, choices above one half."""
-    out = np.empty(points.shape, np.int64)
-    for name, where in space.slices.items():
-        if isinstance(space.variables[name], Permutation):
-            out[:, where] = np.argsort(points[:, where], axis=1, kind="stable")
-        else:
-            out[:, where] = points[:, where] > 0.5
-    return out
+    """Points of the cube as rows: items sorted by their coordinates, choices above one half, the option with the largest."""
+    parts: list[Rows] = []
+    start = 0
+    for variable in space.variables.values():
+        width = len(variable.options) if isinstance(variable, Choice) else variable.width
+        values = points[:, start : start + width]
+        start += width
+        match variable:
+            case Permutation():
+                parts.append(np.argsort(values, axis=1, kind="stable"))
+            case Choice():
+                parts.append(values.argmax(axis=1)[:, None])
+            case Quantity():
+                parts.append(variable.from_unit(values))
+            case _:
+                parts.append((values > 0.5).astype(np.int64))
+    return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -95,8 +116,12 @@ class Turbo:
         spread = float(values.std()) or 1.0
         points = self._thompson(cube, -(values - values.mean()) / spread, region.length, rng)
         found = from_cube(points, history.space)
-        fresh = found[~history.is_tried(found)]
-        return fresh[0] if len(fresh) else history.fresh_row(rng)
+        for some in np.array_split(found, -(-len(found) // 50)) if history.space.ruled else [found]:
+            some = history.space.kept(some, closest=True)  # few are mended, the likeliest first
+            fresh = some[~history.is_tried(some)]
+            if len(fresh):
+                return np.asarray(fresh[0])
+        return history.fresh_row(rng)
 
     def _thompson(self, cube: Floats, y: Floats, length: float, rng: np.random.Generator) -> Floats:
         """Candidates of the trust region, the likeliest best first."""

@@ -4,7 +4,7 @@ from mergebo.problems.assignment import QAP
 from mergebo.problems.base import Optimum, OrderProblem, Problem, Relabelled
 from mergebo.problems.layout import CellPlacement, FloorPlan
 from mergebo.problems.loaders import read_qaplib, read_qaplib_solution, read_tour, read_tsplib, read_ttp
-from mergebo.problems.ordering import LOP, OrderOfAddition
+from mergebo.problems.ordering import LOP, OrderOfAddition, Synthesis
 from mergebo.problems.registry import available, get
 from mergebo.problems.routes import TSP
 from mergebo.problems.scheduling import FlowShop
@@ -23,6 +23,7 @@ __all__ = [
     "OrderProblem",
     "Problem",
     "Relabelled",
+    "Synthesis",
     "available",
     "get",
     "read_qaplib",

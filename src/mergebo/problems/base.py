@@ -162,5 +162,5 @@ class Relabelled(Problem):
         return np.concatenate(parts, axis=-1)
 
     def with_optimum(self, optimum: Optimum | None, optimizers: Any = ()) -> Self:
-        rows = [self.from_original(np.array(row, np.int64)) for row in optimizers]
+        rows = [self.from_original(np.array(row, self.space.dtype)) for row in optimizers]
         return super().with_optimum(optimum, rows)

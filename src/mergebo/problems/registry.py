@@ -159,6 +159,10 @@ def _reagents(name: str, n: int = 8, seed: int = 0, heated: bool = False, noise:
     return ordering.reagents(name, n, seed, heated, noise)
 
 
+def _synthesis(name: str, n: int = 8, seed: int = 0, noise: float = 0.0) -> Problem:
+    return ordering.synthesis(name, n, seed, noise)
+
+
 def _a280_tour() -> Ints:
     return np.array(_stored()["tsp:a280"]["rows"][0], np.int64)
 
@@ -230,6 +234,8 @@ FAMILIES: dict[str, dict[str, Builder]] = {
         "demo": _fixed(_reagents, seed=401),
         "heated": _fixed(_reagents, seed=401, heated=True),
         "random": _reagents,
+        "quantities": _fixed(_synthesis, seed=402, noise=2.0),
+        "random-quantities": _synthesis,
     },
 }
 """Every problem by family and instance."""

@@ -11,7 +11,7 @@ from mergebo.compiled.jit import jit
 from mergebo.moves import MOVES, neighbourhoods
 from mergebo.permutations import Ints, Seed, generator
 from mergebo.problems.base import Problem
-from mergebo.spaces import Binary, Permutation, Rows
+from mergebo.spaces import Binary, Choice, Permutation, Quantity, Rows
 
 
 def exhaust(problem: Problem) -> tuple[float, Ints]:
@@ -48,7 +48,7 @@ def held_karp(distances: NDArray[np.float64]) -> tuple[float, Ints]:
 
 
 def neighbours(rows: Rows, problem: Problem, rng: np.random.Generator) -> Rows:
-    """A random neighbour of each row: a swap, an insertion or a reversal of an order, or one flipped choice."""
+    """A random neighbour of each row: a move of an order, one flipped choice, another option, or a step of a number."""
     out = rows.copy()
     variables = problem.space.variables
     name = rng.choice(list(variables))
@@ -66,7 +66,12 @@ def neighbours(rows: Rows, problem: Problem, rng: np.random.Generator) -> Rows:
             source = np.where((kind == 3) & inside, np.where(slot == i, j, slot - 1), source)  # and to the left
             block[:] = np.take_along_axis(block, source, axis=1)
         case Binary():
-            block[np.arange(count), rng.integers(0, width, count)] ^= 1
+            flipped = np.arange(count), rng.integers(0, width, count)
+            block[flipped] = 1 - block[flipped]
+        case Choice(options):
+            block[:] = (block + rng.integers(1, len(options), (count, 1))) % len(options)
+        case Quantity() as quantity:
+            block[:] = quantity.from_unit(quantity.to_unit(block) + 0.5 ** rng.uniform(1, 10) * rng.normal(size=(count, 1)))
         case _:
             raise NotImplementedError(f"no neighbours of {variables[name]}")
     return out

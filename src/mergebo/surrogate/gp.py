@@ -1,14 +1,16 @@
 """A Gaussian process on precomputed distances: the same model as BoTorch's `SingleTaskGP`, fitted and read without torch.
 
-The kernel is `s exp(-sum_f d_f / (2 l_f^2))` plus noise on the diagonal, with a constant mean. Distances between the points
-are computed once; a fit then costs one Cholesky factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to
-which mean, variance and marginal likelihood are tested equal.
+The kernel is `s exp(-sum_f d_f / (2 l_f^2))`, or a sum of such terms, plus noise on the diagonal, with a constant mean. The
+noise is learned, or given for all values or for each of them. Distances between the points are computed once; a fit then
+costs one Cholesky factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to which mean, variance and
+marginal likelihood are tested equal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -17,7 +19,7 @@ from scipy.optimize import minimize
 
 from mergebo.errors import ArgumentError, UnsupportedError
 from mergebo.spaces import Rows
-from mergebo.surrogate.similarity import Floats, Product
+from mergebo.surrogate.similarity import Floats, Product, Sum
 
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
@@ -31,8 +33,13 @@ OUTPUTSCALE_PRIOR = (0.0, 1.0)
 """The same for the kernel's variance s; values are standardised."""
 NOISE_PRIOR = (-6.0, 2.0)
 """The same for the noise variance: little noise, but as much as the data ask for."""
+NOISY_PRIOR = (-1.5, 1.0)
+"""The same where values are known to be noisy: without repeated measurements nothing else tells noise from rough values."""
 LEAST_NOISE = 1e-6
 """Noise variance that is always there, as in BoTorch: it keeps matrices invertible when points repeat."""
+
+LEAST_VARIANCE = 1e-12
+"""Of what is predicted: variances that rounding would make negative are this."""
 
 BOUNDS = ((-4.0, 4.0), (-4.0, 4.0), (np.log(LEAST_NOISE), 2.0))
 """Of log l, log s and log noise."""
@@ -43,17 +50,31 @@ class Hyperparameters:
     """What is fitted; the mean is in standardised values."""
 
     lengthscales: tuple[float, ...]
+    """Those of all terms, one term after the other."""
     outputscale: float
     noise: float
+    further: tuple[float, ...] = ()
+    """Outputscales of further terms, if the kernel is a sum."""
+
+    @property
+    def outputscales(self) -> tuple[float, ...]:
+        """Of all terms."""
+        return (self.outputscale, *self.further)
+
+    @property
+    def variance(self) -> float:
+        """Of a value before any is known."""
+        return sum(self.outputscales)
 
     @property
     def logs(self) -> Floats:
-        return np.log([*self.lengthscales, self.outputscale, self.noise])
+        return np.log([*self.lengthscales, *self.outputscales, self.noise])
 
     @classmethod
-    def of_logs(cls, logs: Floats) -> Hyperparameters:
-        *lengthscales, outputscale, noise = np.exp(logs).tolist()
-        return cls(tuple(lengthscales), outputscale, noise)
+    def of_logs(cls, logs: Floats, terms: int = 1) -> Hyperparameters:
+        *others, noise = np.exp(logs).tolist()
+        lengthscales, (outputscale, *further) = others[:-terms], others[-terms:]
+        return cls(tuple(lengthscales), outputscale, noise, tuple(further))
 
 
 def standardised(values: Floats) -> tuple[Floats, float, float]:
@@ -65,19 +86,42 @@ def standardised(values: Floats) -> tuple[Floats, float, float]:
     return (values - centre) / spread, centre, spread
 
 
+def by_terms(array: Floats, terms: Sequence[int]) -> Iterator[Floats]:
+    """What belongs to each term of a kernel, of something for every lengthscale; `terms` says how many each has."""
+    start = 0
+    for count in terms:
+        yield array[start : start + count]
+        start += count
+
+
 def negative_log_posterior(
-    logs: Floats, distances: Floats, y: Floats, learns_noise: bool = True, prior: Prior = LENGTHSCALE_PRIOR
+    logs: Floats,
+    distances: Floats,
+    y: Floats,
+    learns_noise: bool = True,
+    prior: Prior = LENGTHSCALE_PRIOR,
+    terms: Sequence[int] | None = None,
+    given: Floats | None = None,
+    noise_prior: Prior = NOISE_PRIOR,
 ) -> tuple[float, Floats]:
     """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient; given noise has no prior.
 
-    The constant mean takes its best value for the others (generalised least squares), so its derivative is zero.
+    The constant mean takes its best value for the others (generalised least squares), so its derivative is zero. `terms`
+    are the numbers of distances of each term of a sum; a product has one. `given` are noise variances of single values, nan
+    where the common one holds.
     """
-    count = len(y)
-    log_outputscale, log_noise = logs[-2:]
-    rates = np.exp(-2 * logs[:-2])
-    signal = np.exp(log_outputscale - 0.5 * np.tensordot(rates, distances, axes=1))
-    covariance = signal.copy()
-    covariance.flat[:: count + 1] += np.exp(log_noise)
+    count, factors = len(y), len(distances)
+    terms = terms or [factors]
+    log_outputscales, log_noise = logs[factors:-1], logs[-1]
+    rates = np.exp(-2 * logs[:factors])
+    signals = [
+        np.exp(log_outputscale - 0.5 * np.tensordot(own, each, axes=1))
+        for log_outputscale, own, each in zip(
+            log_outputscales, by_terms(rates, terms), by_terms(distances, terms), strict=True
+        )
+    ]
+    covariance = sum(signals[1:], signals[0].copy())
+    covariance.flat[:: count + 1] += noise_variances(np.exp(log_noise), given)
     # LAPACK reads columns: the transpose of a symmetric matrix is handed over without a copy.
     factor, failed = dpotrf(covariance.T, lower=1, overwrite_a=1)
     if failed:
@@ -91,27 +135,45 @@ def negative_log_posterior(
     # triangle, so sums over it count twice, the diagonal once.
     triangle = dpotri(factor, lower=1, overwrite_c=1)[0].T
     gradient = np.empty(len(logs))
-    gradient[-1] = 0.5 * np.exp(log_noise) * (np.trace(triangle) - alpha @ alpha)
-    triangle *= signal
-    gradient[-2] = triangle.sum() - 0.5 * np.trace(triangle) - 0.5 * alpha @ signal @ alpha
-    for k, (rate, distance) in enumerate(zip(rates, distances, strict=True)):
-        gradient[k] = rate * (np.vdot(triangle, distance) - 0.5 * alpha @ (signal * distance) @ alpha)
-    unlikely, slope = _negative_log_prior(logs, learns_noise, prior)
+    common = slice(None) if given is None else np.isnan(given)
+    gradient[-1] = 0.5 * np.exp(log_noise) * (triangle.diagonal()[common].sum() - alpha[common] @ alpha[common])
+    first = 0
+    for term, (signal, own) in enumerate(zip(signals, terms, strict=True)):
+        weighted = triangle * signal
+        gradient[factors + term] = weighted.sum() - 0.5 * np.trace(weighted) - 0.5 * alpha @ signal @ alpha
+        for k in range(first, first + own):
+            gradient[k] = rates[k] * (np.vdot(weighted, distances[k]) - 0.5 * alpha @ (signal * distances[k]) @ alpha)
+        first += own
+    unlikely, slope = _negative_log_prior(logs, learns_noise, prior, len(terms), noise_prior)
     return float(value + unlikely), gradient + slope
 
 
-def _negative_log_prior(logs: Floats, learns_noise: bool, prior: Prior) -> tuple[float, Floats]:
+def _negative_log_prior(
+    logs: Floats, learns_noise: bool, prior: Prior, terms: int, noise_prior: Prior
+) -> tuple[float, Floats]:
     """Minus the log prior of log hyperparameters, and its gradient."""
     value, gradient = 0.0, np.zeros(len(logs))
-    for k, (mean, deviation) in enumerate(_priors(len(logs) - 2, prior)[: None if learns_noise else -1]):
+    priors = _priors(len(logs) - terms - 1, prior, terms, noise_prior)
+    for k, (mean, deviation) in enumerate(priors[: None if learns_noise else -1]):
         # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
         value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
         gradient[k] = (logs[k] - mean) / deviation**2 + 1
     return value, gradient
 
 
-def _priors(factors: int, prior: Prior) -> list[Prior]:
-    return [prior] * factors + [OUTPUTSCALE_PRIOR, NOISE_PRIOR]
+def _priors(factors: int, prior: Prior, terms: int, noise_prior: Prior) -> list[Prior]:
+    return [prior] * factors + [outputscale_prior(terms)] * terms + [noise_prior]
+
+
+def outputscale_prior(terms: int) -> Prior:
+    """Of each of the terms of a kernel, which share the variance."""
+    mean, deviation = OUTPUTSCALE_PRIOR
+    return mean - float(np.log(terms)), deviation
+
+
+def noise_variances(common: float, given: Floats | None) -> Any:
+    """The noise variance of every value: the common one, or its own where that is given."""
+    return common if given is None else np.where(np.isnan(given), common, given)
 
 
 def check_noise(noise: float | None) -> None:
@@ -129,18 +191,24 @@ def fit(
     *,
     noise: float | None = None,
     prior: Prior = LENGTHSCALE_PRIOR,
+    terms: Sequence[int] | None = None,
+    given: Floats | None = None,
+    noise_prior: Prior = NOISE_PRIOR,
 ) -> Hyperparameters:
     """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data.
 
-    The noise variance is one of them, unless it is given.
+    The noise variance is one of them, unless it is given: for all values as `noise`, or for each as `given`, which may be
+    nan for some. `terms` as in `negative_log_posterior`.
     """
     check_noise(noise)
     factors = len(distances)
-    bounds = [BOUNDS[0]] * factors + [*BOUNDS[1:]]
+    terms = terms or [factors]
+    bounds = [BOUNDS[0]] * factors + [BOUNDS[1]] * len(terms) + [BOUNDS[2]]
     if noise is not None:
         bounds[-1] = (np.log(noise), np.log(noise))
-    typical = np.array([mean for mean, _ in _priors(factors, prior)])
-    starts = [typical, np.array([*typical[:factors] - 1, 0.0, -1.0]), np.array([*typical[:factors] + 1, 0.5, -8.0])]
+    typical = np.array([mean for mean, _ in _priors(factors, prior, len(terms), noise_prior)])
+    lengths, scales = typical[:factors], typical[factors:-1]
+    starts = [typical, np.array([*lengths - 1, *scales, -1.0]), np.array([*lengths + 1, *scales + 0.5, -8.0])]
     if start is not None:
         starts.insert(0, start.logs)
     box = np.array(bounds).T
@@ -150,7 +218,7 @@ def fit(
         found = minimize(
             negative_log_posterior,
             logs,
-            args=(distances, y, noise is None, prior),
+            args=(distances, y, noise is None, prior, terms, given, noise_prior),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
@@ -160,7 +228,7 @@ def fit(
 
     # A few steps tell which of the starts is in the best valley; only that one is followed to the bottom.
     _, best = min((descend(np.clip(each, *box), 3) for each in starts), key=lambda pair: pair[0])
-    return Hyperparameters.of_logs(descend(best, 60)[1])
+    return Hyperparameters.of_logs(descend(best, 60)[1], len(terms))
 
 
 class Trend(Protocol):
@@ -175,12 +243,30 @@ class Trend(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Trends:
+    """The sum of several trends."""
+
+    parts: tuple[Trend, ...]
+
+    @staticmethod
+    def parts_of(trend: Trend | None) -> tuple[Trend, ...]:
+        """The trends that a trend is the sum of."""
+        return () if trend is None else trend.parts if isinstance(trend, Trends) else (trend,)
+
+    def value(self, rows: Rows) -> Floats:
+        return sum((part.value(rows) for part in self.parts), np.zeros(len(rows)))
+
+    def changes(self, row: Rows, variable: str, move: str) -> Floats:
+        return np.asarray(sum(part.changes(row, variable, move) for part in self.parts))
+
+
 class GP:
     """A fitted model of values at rows: `predict` gives mean and standard deviation anywhere."""
 
     def __init__(
         self,
-        similarity: Product,
+        similarity: Product | Sum,
         rows: Rows,
         values: Floats,
         *,
@@ -189,26 +275,39 @@ class GP:
         trend: Trend | None = None,
         scaling: tuple[float, float] | None = None,
         prior: Prior = LENGTHSCALE_PRIOR,
+        errors: Floats | None = None,
+        noise_prior: Prior = NOISE_PRIOR,
     ) -> None:
         """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given.
 
+        `errors` are the standard deviations of single values, in their units, nan where they are not known. Where all are,
+        nothing about the noise is learned, and a further value is expected to be as noisy as these are on average.
+
         Values are standardised by their own mean and deviation, unless `scaling` gives others. `prior` is that of the
-        lengthscales.
+        lengthscales, `noise_prior` that of the learned noise.
         """
         self.similarity = similarity
+        self.terms = [term.lengthscales for term in similarity.terms]
         self.rows = rows
-        self.noise = noise
+        self.errors = errors
         self.trend = trend
         self.prior = prior
+        self.noise_prior = noise_prior
         values = np.asarray(values, np.float64)
         self.y, self.centre, self.spread = standardised(values)
         if scaling is not None:
             self.centre, self.spread = scaling
             self.y = (values - self.centre) / self.spread
+        self.given = None if errors is None else np.maximum((errors / self.spread) ** 2, LEAST_NOISE)
+        if noise is None and self.given is not None and not np.isnan(self.given).any():
+            noise = float(self.given.mean())
+        self.noise = noise
         distances = similarity.distances(rows, rows)
-        left = self._left = self.y - self._trend(rows)
-        self.hyperparameters = hyperparameters or fit(distances, left, noise=noise, prior=prior)
-        covariance = self._covariance(distances) + self.hyperparameters.noise * np.eye(len(rows))
+        left = self.left = self.y - self._trend(rows)
+        self.hyperparameters = hyperparameters or fit(
+            distances, left, noise=noise, prior=prior, terms=self.terms, given=self.given, noise_prior=noise_prior
+        )
+        covariance = self._covariance(distances) + np.diag(self.noise_variances)
         # W = L^-1: with it variances of many points are one matrix product.
         self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
         weights = self.whitener.T @ self.whitener.sum(axis=1)
@@ -218,9 +317,15 @@ class GP:
     @property
     def loss(self) -> float:
         """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
-        white = self.whitener @ (self._left - self.mean)
+        white = self.whitener @ (self.left - self.mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
-        return float(value + _negative_log_prior(self.hyperparameters.logs, self.noise is None, self.prior)[0])
+        logs, learns_noise = self.hyperparameters.logs, self.noise is None
+        return float(value + _negative_log_prior(logs, learns_noise, self.prior, len(self.terms), self.noise_prior)[0])
+
+    @property
+    def noise_variances(self) -> Floats:
+        """Of every standardised value."""
+        return np.full(len(self.y), noise_variances(self.hyperparameters.noise, self.given))
 
     @staticmethod
     def _factorise(covariance: Floats) -> Floats:
@@ -240,7 +345,16 @@ class GP:
         return np.asarray(-0.5 / np.array(self.hyperparameters.lengthscales) ** 2)
 
     def _covariance(self, distances: Floats) -> Floats:
-        return self.hyperparameters.outputscale * np.exp(np.tensordot(self._weights, distances, axes=1))
+        first, *further = (
+            outputscale * np.exp(np.tensordot(own, each, axes=1))
+            for outputscale, own, each in zip(
+                self.hyperparameters.outputscales,
+                by_terms(self._weights, self.terms),
+                by_terms(distances, self.terms),
+                strict=True,
+            )
+        )
+        return np.asarray(sum(further, first))
 
     def predict(self, rows: Rows) -> tuple[Floats, Floats]:
         """Posterior mean and standard deviation of the noise-free values, in the units of the values."""
@@ -252,7 +366,7 @@ class GP:
         cross = self.cross(rows)
         mean = self._trend(rows) + self.mean + cross @ self.alpha
         explained = ((cross @ self.whitener.T) ** 2).sum(axis=1)
-        return mean, np.sqrt(np.maximum(self.hyperparameters.outputscale - explained, 1e-12))
+        return mean, np.sqrt(np.maximum(self.hyperparameters.variance - explained, LEAST_VARIANCE))
 
     def cross(self, rows: Rows) -> Floats:
         """Prior covariances of standardised values at rows with those that the model knows."""
@@ -260,21 +374,55 @@ class GP:
 
     def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
         """Standardised means and deviations of all neighbours by one kind of move of one variable, in single precision."""
-        scale = np.float32(self.hyperparameters.outputscale)
-        alpha, whitener = ((scale * each).astype(np.float32) for each in (self.alpha, self.whitener.T))
+        first, *further = np.array(self.hyperparameters.outputscales, np.float32)
+        alpha, whitener = ((first * each).astype(np.float32) for each in (self.alpha, self.whitener.T))
+        scans = [
+            term.scan(row, self.rows, variable, move, own)
+            for term, own in zip(self.similarity.terms, by_terms(self._weights, self.terms), strict=True)
+        ]
         means, explained = [], []
-        for exponent in self.similarity.scan(row, self.rows, variable, move, self._weights):
+        for exponent, *others in zip(*scans, strict=False):  # terms without the variable have no end
             cross = np.exp(exponent, out=exponent)
+            for outputscale, other in zip(further, others, strict=True):
+                cross = cross + outputscale / first * np.exp(other)
             white = cross @ whitener
             means.append(cross @ alpha)
             explained.append(np.einsum("ij,ij->i", white, white))
         if not means:
             return np.empty(0), np.empty(0)
-        variance = scale - np.concatenate(explained)
+        variance = np.float32(self.hyperparameters.variance) - np.concatenate(explained)
         mean = (np.float32(self.mean) + np.concatenate(means)).astype(np.float64)
         if self.trend is not None:
             mean += self.trend.value(row[None]) + self.trend.changes(row, variable, move)
         return mean, np.sqrt(np.maximum(variance, np.float32(1e-9))).astype(np.float64)
+
+    def along_reals(self, row: Rows) -> Callable[[Floats], tuple[float, float, Floats, Floats]]:
+        """The standardised mean and deviation, and the gradients of both, as a function of a row's real numbers.
+
+        These are given and derived by in units of their ranges, 0 to 1; all else in the row stays.
+        """
+        space = self.similarity.space
+        known = np.concatenate(
+            [real.to_unit(self.rows[:, space.slices[name]]) for name, real in space.reals.items()], axis=1
+        )
+        weights = by_terms(self._weights, self.terms)
+        parts = [term.reals(row, self.rows, own) for term, own in zip(self.similarity.terms, weights, strict=True)]
+        constant = self.mean + float(self._trend(row[None])[0])
+
+        def at(units: Floats) -> tuple[float, float, Floats, Floats]:
+            gaps = units - known
+            cross, by_units = np.zeros(len(known)), np.zeros(known.shape)
+            for outputscale, (fixed, rates) in zip(self.hyperparameters.outputscales, parts, strict=True):
+                term = outputscale * np.exp(fixed + gaps**2 @ rates)
+                cross += term
+                by_units += term[:, None] * (2 * rates * gaps)
+            white = self.whitener @ cross
+            variance = self.hyperparameters.variance - white @ white
+            deviation = np.sqrt(max(variance, LEAST_VARIANCE))
+            slope = -(self.whitener.T @ white) @ by_units / deviation if variance > LEAST_VARIANCE else np.zeros(len(units))
+            return constant + float(cross @ self.alpha), float(deviation), self.alpha @ by_units, slope
+
+        return at
 
     def left_out(self) -> Floats:
         """What the model expects each standardised value to be from all the others; hyperparameters stay."""
@@ -304,40 +452,48 @@ class GP:
             trend=self.trend,
             scaling=(self.centre, self.spread),
             prior=self.prior,
+            errors=None if self.errors is None else np.concatenate([self.errors, np.full(len(rows), np.nan)]),
+            noise_prior=self.noise_prior,
         )
 
     def to_botorch(self) -> SingleTaskGP:
-        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values."""
+        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values.
+
+        BoTorch learns the noise or is given it: where it was given for some values only, what was learned for the others is
+        given, too.
+        """
         if self.trend is not None:
             raise UnsupportedError("a model with a trend is not one of BoTorch's; give the rows' trend to it as a mean")
         import torch
         from botorch.models import SingleTaskGP
         from gpytorch.constraints import GreaterThan
-        from gpytorch.kernels import ScaleKernel
+        from gpytorch.kernels import AdditiveKernel, ScaleKernel
         from gpytorch.likelihoods import GaussianLikelihood
         from gpytorch.priors import LogNormalPrior
 
-        kernel = ScaleKernel(self.similarity.kernel(), outputscale_prior=LogNormalPrior(*OUTPUTSCALE_PRIOR))
-        factors = getattr(kernel.base_kernel, "kernels", [kernel.base_kernel])
+        scale_prior = LogNormalPrior(*outputscale_prior(len(self.terms)))
+        scaled = [ScaleKernel(term.kernel(), outputscale_prior=scale_prior) for term in self.similarity.terms]
         targets = torch.from_numpy(self.y).unsqueeze(-1)
-        if self.noise is None:
+        learns_noise = self.noise is None and self.given is None
+        if learns_noise:
             constraint = GreaterThan(LEAST_NOISE)
-            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*NOISE_PRIOR), noise_constraint=constraint)}
+            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*self.noise_prior), noise_constraint=constraint)}
         else:
-            noise = {"train_Yvar": torch.full_like(targets, self.noise)}
+            noise = {"train_Yvar": torch.from_numpy(self.noise_variances).unsqueeze(-1)}
         model = SingleTaskGP(
             torch.from_numpy(np.asarray(self.rows, np.float64)),
             targets,
-            covar_module=kernel,
+            covar_module=scaled[0] if len(scaled) == 1 else AdditiveKernel(*scaled),
             outcome_transform=None,
             **noise,
         ).double()
         lengthscales = iter(self.hyperparameters.lengthscales)
-        for factor in factors:
-            factor.register_prior("lengthscale_prior", LogNormalPrior(*self.prior), "lengthscale")
-            factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
-        kernel.outputscale = self.hyperparameters.outputscale
-        if self.noise is None:
+        for kernel, outputscale in zip(scaled, self.hyperparameters.outputscales, strict=True):
+            kernel.outputscale = outputscale
+            for factor in getattr(kernel.base_kernel, "kernels", [kernel.base_kernel]):
+                factor.register_prior("lengthscale_prior", LogNormalPrior(*self.prior), "lengthscale")
+                factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
+        if learns_noise:
             model.likelihood.noise = max(self.hyperparameters.noise, LEAST_NOISE * (1 + 1e-6))
         model.mean_module.constant.data.fill_(self.mean)
         return model

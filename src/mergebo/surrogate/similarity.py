@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from mergebo.compiled import scans, walks
 from mergebo.errors import UnsupportedError
 from mergebo.moves import move_slots, move_table, walk
 from mergebo.permutations import Ints, View, adjacency, footrule, hamming, invert
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -51,6 +53,18 @@ class Similarity(ABC):
         for part in _parts(len(move_slots(n, move)), max(n, self.lengthscales * len(rows))):
             distances = self.distance(centre[move_table(n, move, part)], rows)
             yield np.tensordot(weights, distances.reshape(len(weights), -1, len(rows)), axes=1).astype(np.float32)
+
+    def shaped(self, variable: Permutation) -> Similarity:
+        """The same idea for a variable's shape of order, which is plain more often than not.
+
+        Of orders that are the same by symmetry it reads the one that stands for them, unless it can do better.
+        """
+        if variable.choose is not None:
+            raise UnsupportedError(
+                f"{self} compares whole orders, not {variable.choose} of {variable.n} items; "
+                "auto, bops-h, spearman, turbo and methods without a model take these"
+            )
+        return self
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         """The same factor as a GPyTorch kernel that reads these columns of a point."""
@@ -118,6 +132,11 @@ class ByMap(Similarity):
 
         return _scanned(others, moves, kind, WALKED, scan)
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        if variable.choose is not None and isinstance(self.map, EnumerationMap) and self.view == "rank":
+            return ChosenPairs(variable.n, variable.choose)
+        return super().shaped(variable)
+
     def _read(self, *rows: Rows) -> tuple[Rows, ...]:
         return tuple(each if self.view == "order" else invert(each) for each in rows)
 
@@ -141,6 +160,10 @@ class Displacement(Similarity):
     @abstractmethod
     def largest(self) -> float:
         """What sums of displacements are divided by."""
+
+    def shaped(self, variable: Permutation) -> Similarity:
+        chosen = variable.choose
+        return self if chosen is None else ChosenDisplacement(variable.n, chosen, type(self)(chosen).reach)  # type: ignore[call-arg]
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         change = _displacements(centre, rows, move, np.ones(self.n), self.reach)
@@ -193,6 +216,9 @@ class Ranks(Similarity):
         change = _scanned(rows, len(move_slots(self.n, move)), np.int64, WALKED, scan)
         return _blocks(change, weights[0] / self._largest, weights[0] * self.distance(centre[None], rows))
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        return self if variable.choose is None else ChosenRanks(variable.n, variable.choose)
+
     @property
     def _largest(self) -> float:
         return max(1.0, self.n * (self.n**2 - 1) / 3)  # between an order and its reverse
@@ -234,6 +260,9 @@ class Joint(Similarity):
     def distance(self, a: Rows, b: Rows) -> Floats:
         return _stacked(part.distance(a, b) for part in self.parts)
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        return Joint(tuple(part.shaped(variable) for part in self.parts))
+
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         scans = [part.scan(centre, rows, move, own) for part, own in _own_weights(self.parts, weights)]
         for blocks in zip(*scans, strict=True):
@@ -250,20 +279,25 @@ class Spacings(Similarity):
     """Orders are alike if pairs of items are as far apart: `sum over pairs of (gap - other gap)^2`, gaps in slots.
 
     With several `columns` slots lie on a grid, row by row, and a gap is that of the rows and that of the columns together.
+    With `cyclic` they lie on a circle, and a gap is the shorter way round.
     """
 
     n: int
     columns: int = 1
+    cyclic: bool = False
+
+    def shaped(self, variable: Permutation) -> Similarity:
+        return Spacings(self.n, cyclic=True) if "cycle" in variable.symmetry else super().shaped(variable)
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         i, j = np.triu_indices(self.n, 1)
-        gaps, spread = _gaps(self.n, self.columns)
+        gaps, spread = _gaps(self.n, self.columns, self.cyclic)
         x, y = (gaps[ranks[:, i], ranks[:, j]] for ranks in (invert(a), invert(b)))
         return np.asarray((spread - x @ y.T) / max(1e-9, spread), np.float64)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         steps, _ = walk(self.n, move)
-        gaps, spread = _gaps(self.n, self.columns)
+        gaps, spread = _gaps(self.n, self.columns, self.cyclic)
 
         def scan(part: Rows, out: NDArray[Any]) -> None:
             ranks = invert(part).T
@@ -274,10 +308,12 @@ class Spacings(Similarity):
 
 
 @lru_cache(maxsize=64)
-def _gaps(n: int, columns: int) -> tuple[Singles, float]:
+def _gaps(n: int, columns: int, cyclic: bool) -> tuple[Singles, float]:
     """Gaps between slots less their mean, and the sum of their squares, which all orders have in common."""
     place = np.stack(np.divmod(np.arange(n), columns), axis=1)
     gaps = np.abs(place[:, None] - place[None]).sum(axis=-1).astype(np.float32)
+    if cyclic:
+        gaps = np.minimum(gaps, n - gaps)
     above = np.triu_indices(n, 1)
     gaps -= gaps[above].mean() if n > 1 else 0
     gaps.setflags(write=False)
@@ -323,6 +359,16 @@ class Adjacency(Similarity):
     directed: bool = False
     cyclic: bool = False
 
+    def shaped(self, variable: Permutation) -> Similarity:
+        cyclic, directed = self.cyclic, self.directed
+        if "cycle" in variable.symmetry:
+            cyclic = True
+        if "reversal" in variable.symmetry:
+            directed = False
+        if variable.choose is not None:
+            return ChosenNeighbours(variable.n, variable.choose, directed, cyclic)
+        return Adjacency(self.n, directed, cyclic)
+
     def distance(self, a: Rows, b: Rows) -> Floats:
         return adjacency.cross(a, b, directed=self.directed, cyclic=self.cyclic) / self._largest
 
@@ -351,6 +397,91 @@ class Adjacency(Similarity):
         from mergebo.kernels import AdjacencyKernel
 
         return AdjacencyKernel(self.n, directed=self.directed, cyclic=self.cyclic, active_dims=columns)
+
+
+class Chosen(Similarity):
+    """Orders of `chosen` of n items are alike if what is chosen is; what is not is behind it all, in no order."""
+
+    n: int
+    chosen: int
+
+    def ranks(self, orders: Rows) -> Ints:
+        """The slot of each item, `chosen` if it has none."""
+        return np.minimum(invert(orders), self.chosen)
+
+
+@dataclass(frozen=True)
+class ChosenPairs(Chosen):
+    """If most pairs stand the same way round: Kendall's distance, a pair of which neither is chosen is a tie."""
+
+    n: int
+    chosen: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        i, j = np.triu_indices(self.n, 1)
+        x, y = (np.sign(ranks[:, i] - ranks[:, j]).astype(np.float32) for ranks in (self.ranks(a), self.ranks(b)))
+        pairs = self.chosen * (self.chosen - 1) / 2 + self.chosen * (self.n - self.chosen)
+        return np.asarray((pairs - x @ y.T) / (2 * max(1.0, pairs)), np.float64)
+
+
+@dataclass(frozen=True)
+class ChosenRanks(Chosen):
+    """If slots correlate: squared displacements."""
+
+    n: int
+    chosen: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        k = self.chosen
+        squares = cdist(self.ranks(a), self.ranks(b), "sqeuclidean")
+        return np.asarray(squares / (k * (k + 1) * (2 * k + 1) / 3))
+
+
+@dataclass(frozen=True)
+class ChosenDisplacement(Chosen):
+    """If items are displaced little; displacements by more than `reach` slots count as `reach`."""
+
+    n: int
+    chosen: int
+    reach: int
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        out = np.empty((len(a), len(b)))
+        scans.displacements(self.ranks(a), self.ranks(b), self.reach, out)
+        return out / float(2 * np.minimum(np.arange(1, self.chosen + 1), self.reach).sum())
+
+
+@dataclass(frozen=True)
+class ChosenNeighbours(Chosen):
+    """If most neighbouring pairs are the same; see `Adjacency`."""
+
+    n: int
+    chosen: int
+    directed: bool
+    cyclic: bool
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        after = self._neighbours(a, 1, -1)
+        shared = (self.n - _differing(after, self._neighbours(b, 1, -2))).astype(np.float64)
+        if not self.directed:
+            shared += self.n - _differing(after, self._neighbours(b, -1, -2))
+        most = max(1, adjacency.maximum(self.chosen, directed=self.directed, cyclic=self.cyclic))
+        return np.maximum(most - shared, 0.0) / most
+
+    def _neighbours(self, orders: Rows, step: int, end: int) -> Ints:
+        """For each item the one `step` slots further on, `end` where there is none."""
+        kept = orders[:, : self.chosen].astype(np.int64)
+        following = np.roll(kept, -step, axis=1)
+        if not self.cyclic or self.chosen == 1:
+            following[:, -1 if step > 0 else 0] = end
+        out = np.full(orders.shape, end)
+        np.put_along_axis(out, kept, following, axis=1)
+        return out
+
+
+def _differing(a: Ints, b: Ints) -> Floats:
+    """In how many columns each row of a differs from each of b."""
+    return np.asarray(np.rint(a.shape[1] * cdist(a, b, "hamming")))
 
 
 @dataclass(frozen=True)
@@ -402,49 +533,116 @@ class SameShare(Similarity):
 
 
 @dataclass(frozen=True)
+class Near(Similarity):
+    """Numbers are alike if they are near: an RBF on their difference, in parts of the range; of logarithms with `log`."""
+
+    quantity: Quantity
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return np.asarray((self.quantity.to_unit(a) - self.quantity.to_unit(b).T) ** 2)
+
+    def kernel(self, columns: tuple[int, ...]) -> Kernel:
+        from mergebo.kernels.base import NearKernel
+
+        return NearKernel(self.quantity, active_dims=columns)
+
+
+@dataclass(frozen=True)
+class SameOption(Similarity):
+    """Options are alike if they are the same; all others differ alike."""
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        return np.asarray(a != b.T, np.float64)
+
+
+Combination: TypeAlias = Literal["product", "sum", "both"]
+
+
+@dataclass(frozen=True)
 class Product:
-    """A similarity for each variable of a space; the kernel is their product."""
+    """A similarity for each variable of a space, or for some of them; the kernel is their product."""
 
     space: AnySpace
     factors: Mapping[str, Similarity]
+
+    @property
+    def terms(self) -> tuple[Product, ...]:
+        """Products that are added up: this one; see `Sum`."""
+        return (self,)
 
     @classmethod
     def of(
         cls, space: AnySpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = SameChoices
     ) -> Product:
-        """A similarity of orders of n items for every order, and an RBF for binary choices unless another one is named."""
+        """A similarity of orders of n items for every order, and an RBF for binary choices unless another one is named.
+
+        Numbers and options have theirs: `Near` and `SameOption`.
+        """
         factors: dict[str, Similarity] = {}
         for name, variable in space.variables.items():
             match variable:
                 case Permutation(n):
-                    factors[name] = orders(n)
+                    factors[name] = orders(n).shaped(variable)
                 case Binary(count):
                     factors[name] = choices(count)
+                case Quantity():
+                    factors[name] = Near(variable)
+                case Choice():
+                    factors[name] = SameOption()
                 case _:
-                    raise UnsupportedError(
-                        f"this method has no kernel for {name}={variable}; orders and binary choices have one"
-                    )
+                    raise UnsupportedError(f"there is no kernel for {name}={variable}")
         return cls(space, factors)
+
+    def combined(self, how: Combination) -> Product | Sum:
+        """The variables' kernels multiplied, or added up, or both added up.
+
+        In a product everything interacts: what was learned at other values of one variable says little about this one. In a
+        sum nothing does.
+        """
+        if how == "product" or len(self.factors) == 1:
+            return self
+        single = tuple(Product(self.space, {name: factor}) for name, factor in self.factors.items())
+        return Sum((self, *single) if how == "both" else single)
+
+    @property
+    def lengthscales(self) -> int:
+        """How many there are."""
+        return sum(factor.lengthscales for factor in self.factors.values())
 
     def distances(self, a: Rows, b: Rows) -> Floats:
         """The factors' distances, `(count, A, B)`."""
-        slices = self.space.slices
-        return _stacked(factor.distance(a[:, slices[name]], b[:, slices[name]]) for name, factor in self.factors.items())
+        return _stacked(
+            factor.distance(self.space.part(name, a), self.space.part(name, b)) for name, factor in self.factors.items()
+        )
 
     def scan(self, row: Rows, rows: Rows, variable: str, move: str, weights: Floats) -> Iterator[Singles]:
-        """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`."""
+        """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`.
+
+        Without end the same block `(1, rows)` if the variable has no factor.
+        """
         fixed = np.zeros((1, len(rows)))
+        blocks: Iterator[Singles] = (np.zeros((1, len(rows)), np.float32) for _ in itertools.count())
         for name, (factor, own) in zip(self.factors, _own_weights(self.factors.values(), weights), strict=True):
-            where = self.space.slices[name]
             if name == variable:
-                blocks = factor.scan(row[where], rows[:, where], move, own)
+                blocks = factor.scan(self.space.part(name, row), self.space.part(name, rows), move, own)
             else:
-                distance = factor.distance(row[None, where], rows[:, where])
+                distance = factor.distance(self.space.part(name, row[None]), self.space.part(name, rows))
                 fixed += np.tensordot(own, distance.reshape(len(own), 1, -1), axes=1)
         for block in blocks:
-            if len(self.factors) > 1:
+            if len(self.factors) > 1 or variable not in self.factors:
                 block += fixed.astype(np.float32)
             yield block
+
+    def reals(self, row: Rows, rows: Rows, weights: Floats) -> tuple[Floats, Floats]:
+        """Weighted distances to rows without those of real variables, and the weights of these, zero if it has no factor."""
+        fixed, own_weights = np.zeros(len(rows)), dict.fromkeys(self.space.reals, 0.0)
+        for name, (factor, own) in zip(self.factors, _own_weights(self.factors.values(), weights), strict=True):
+            if name in own_weights:
+                own_weights[name] = float(own[0])
+            else:
+                distance = factor.distance(self.space.part(name, row[None]), self.space.part(name, rows))
+                fixed += np.tensordot(own, distance.reshape(len(own), -1), axes=1)
+        return fixed, np.array(list(own_weights.values()))
 
     def kernel(self) -> Any:
         """The product as a GPyTorch kernel on whole rows."""
@@ -454,6 +652,27 @@ class Product:
         made = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]
         kernels = [part for kernel in made for part in getattr(kernel, "kernels", [kernel])]  # a `Joint` is a product, too
         return kernels[0] if len(kernels) == 1 else ProductKernel(*kernels)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Products that are added up, each with a variance and lengthscales of its own."""
+
+    terms: tuple[Product, ...]
+
+    @property
+    def space(self) -> AnySpace:
+        """Where the rows are."""
+        return self.terms[0].space
+
+    @property
+    def factors(self) -> Mapping[str, Similarity]:
+        """The variables' similarities."""
+        return {name: factor for term in self.terms for name, factor in term.factors.items()}
+
+    def distances(self, a: Rows, b: Rows) -> Floats:
+        """Those of all terms, one after the other, `(count, A, B)`."""
+        return _stacked(term.distances(a, b) for term in self.terms)
 
 
 def _stacked(distances: Iterable[Floats]) -> Floats:

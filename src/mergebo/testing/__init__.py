@@ -1,4 +1,4 @@
-"""Conformance suites that a new map, kernel or problem passes in three lines, and hypothesis strategies.
+"""Conformance suites that a new map, kernel, problem or space passes in three lines, and hypothesis strategies.
 
 Needs the extra `mergebo[testing]`.
 
@@ -14,5 +14,6 @@ from mergebo.testing import strategies
 from mergebo.testing.kernels import KernelSuite
 from mergebo.testing.maps import MapSuite
 from mergebo.testing.problems import ProblemSuite
+from mergebo.testing.spaces import SpaceSuite
 
-__all__ = ["KernelSuite", "MapSuite", "ProblemSuite", "strategies"]
+__all__ = ["KernelSuite", "MapSuite", "ProblemSuite", "SpaceSuite", "strategies"]

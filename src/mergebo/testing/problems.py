@@ -14,7 +14,7 @@ import pytest
 from mergebo.errors import MergeboError
 from mergebo.problems import Problem
 from mergebo.problems.solvers import neighbours
-from mergebo.spaces import Binary, Permutation, PermutationSpace, Real
+from mergebo.spaces import Binary, Choice, Permutation, PermutationSpace, Quantity
 
 
 class ProblemSuite:
@@ -128,8 +128,10 @@ def _broken(problem: Problem, good: Any) -> list[Any]:
                 bad = good[name] * 0
             case Binary():
                 bad = good[name] + 2
-            case Real():
+            case Quantity():
                 bad = variable.high + 1
+            case Choice():
+                bad = object()
             case _:
                 continue
         out.append({**good, name: bad})

@@ -1,0 +1,168 @@
+"""What batches, noise and several objectives cost and bring: scores, not seconds. Run by hand; it takes an hour or more.
+
+Batches: 20 initial points, then 80 trials one by one, or 10 rounds of 8 under each rule, on generated instances that methods
+may be designed on. Noise: the true value of the point that is recommended, and of the one with the best measurement, after
+20 + 40 noisy measurements. Objectives: the hypervolume beside random search's.
+
+Every run is kept in `results/loop.json`; what is there is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import mergebo as mb
+from mergebo.experiments.jobs import made_with, one_thread
+from mergebo.experiments.metrics import normalised_score, random_search
+from mergebo.experiments.suites import SMALL
+
+RESULTS = Path(__file__).parent / "results" / "loop.json"
+INITIAL, TRIALS, SIZE = 20, 80, 8
+RULES = ("sequential", "fantasies", "thompson", "law")
+NOISE, MEASUREMENTS = 0.1, 60
+"""Standard deviation of the noise in ranges of the values of random points, and how often is measured."""
+NOISY = ("TSP 15", "QAP 15", "Flow shop 20", "Linear ordering 30")
+
+
+def batches(group: str, instance: int, seed: int, rule: str) -> dict[str, Any]:
+    """The score of `auto` after all trials."""
+    name = SMALL[group].format(seed=instance)
+    problem = mb.problems.get(name).relabelled(seed)
+    settings = {} if rule == "sequential" else {"batch": rule}
+    opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=INITIAL, **settings)
+    size = 1 if rule == "sequential" else SIZE
+    for count in (INITIAL, *[size] * (TRIALS // size)):
+        for trial in opt.ask(count):
+            opt.tell(trial, float(problem.evaluate(trial.point)))
+    best = opt.best.value
+    random = random_search(name, INITIAL + TRIALS)[-1]
+    return {"best": best, "score": float(normalised_score(best, random, problem.optimum.value))}
+
+
+def noise(group: str, instance: int, seed: int) -> dict[str, Any]:
+    """True values of the recommended point and of the one with the best measurement, as shares of the range."""
+    problem = mb.problems.get(SMALL[group].format(seed=instance)).relabelled(seed)
+    typical = problem.evaluate_rows(problem.space.sample_rows(1000, seed=0))
+    wide = float(np.ptp(typical))
+    rng = np.random.default_rng([seed, 7])
+    opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=INITIAL, noisy=True)
+    for _ in range(MEASUREMENTS):
+        trial = opt.ask()
+        opt.tell(trial, float(problem.evaluate(trial.point)) + NOISE * wide * rng.normal())
+    luckiest = min(opt.trials, key=lambda trial: trial.value)
+    true = {
+        name: float(problem.evaluate(trial.point) - typical.min()) / wide
+        for name, trial in (("recommended", opt.best), ("luckiest", luckiest))
+    }
+    truth = float(problem.evaluate(opt.best.point))
+    return true | {"off": (opt.best.value - truth) / opt.best.deviation, "points": len({str(t.point) for t in opt.trials})}
+
+
+def objectives(n: int, instance: int, seed: int, method: str) -> dict[str, Any]:
+    """The hypervolume of two planted orders that disagree, beside a reference point that random points mostly beat."""
+    other = 100 + (instance - 99) % 5  # the next of the instances
+    first, second = (mb.problems.get(f"lop:planted(n={n},seed={each})") for each in (instance, other))
+    rows = first.space.sample_rows(1000, seed=0)
+    reference = [float(np.median(each.evaluate_rows(rows))) for each in (first, second)]
+    opt = mb.Optimizer(first.space, method, seed=seed, initial=INITIAL, objectives=2)
+    for _ in range(60):
+        trial = opt.ask()
+        opt.tell(trial, [float(each.evaluate(trial.point)) for each in (first, second)])
+    return {"hypervolume": opt.pareto.hypervolume(reference), "front": len(opt.pareto)}
+
+
+def jobs(instances: list[int], seeds: list[int], parts: list[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """All runs, seed by seed and instance by instance: what an interrupted run leaves can be compared."""
+    for seed in seeds:
+        for instance in instances:
+            if "batches" in parts:
+                yield from (("batches", (group, instance, seed, rule)) for rule in RULES for group in SMALL)
+            if "noise" in parts:
+                yield from (("noise", (group, instance, seed)) for group in NOISY)
+            if "objectives" in parts:
+                yield from (("objectives", (8, instance, seed, method)) for method in ("auto", "bops-h", "random"))
+
+
+WHAT: dict[str, Callable[..., dict[str, Any]]] = {"batches": batches, "noise": noise, "objectives": objectives}
+
+
+def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
+    """The runs in three tables, over what all compared columns have."""
+    found = {tuple(json.loads(key)): value for key, value in runs.items()}
+    scores = {key[1:]: value["score"] for key, value in found.items() if key[0] == "batches"}
+    rules = [rule for rule in RULES if any(key[-1] == rule for key in scores)]
+    cases = sorted({key[:3] for key in scores if all((*key[:3], rule) in scores for rule in rules)})
+    table = Table("class", "runs", *rules, title=f"score after {INITIAL} + {TRIALS} trials; batches of {SIZE}")
+    for group in (*SMALL, None):
+        own = [case for case in cases if group in (None, case[0])]
+        if own:
+            means = [mean(scores[*case, rule] for case in own) for rule in rules]
+            shown = [
+                f"{each:.3f}" + ("" if rule == "sequential" else f" ({each / means[0]:.0%})")
+                for rule, each in zip(rules, means, strict=True)
+            ]
+            table.add_row(group or "all", str(len(own)), *shown)
+    yield table
+    noisy = {key[1:]: value for key, value in found.items() if key[0] == "noise"}
+    table = Table(
+        "class", "runs", "recommended", "luckiest", "better or equal", title="true value, in ranges of random values"
+    )
+    for group in (*NOISY, None):
+        own = [value for key, value in noisy.items() if group in (None, key[0])]
+        if own:
+            pairs = [(value["recommended"], value["luckiest"]) for value in own]
+            ahead = sum(a <= b for a, b in pairs)
+            table.add_row(
+                group or "all",
+                str(len(own)),
+                *(f"{mean(each):.3f}" for each in zip(*pairs, strict=True)),
+                f"{ahead} of {len(own)}",
+            )
+    yield table
+    volumes = {key[1:]: value["hypervolume"] for key, value in found.items() if key[0] == "objectives"}
+    table = Table("method", "runs", "hypervolume", title="two linear orderings of 8 items, 60 trials")
+    for method in sorted({key[-1] for key in volumes}):
+        own = [value for key, value in volumes.items() if key[-1] == method]
+        table.add_row(method, str(len(own)), f"{mean(own):.3f}")
+    yield table
+
+
+def main() -> None:
+    """Run what is missing and show the tables; see the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instances", default="100", help="such as 100,101; of 100 to 104")
+    parser.add_argument("--seeds", default="0,1")
+    parser.add_argument("--parts", default="batches,noise,objectives")
+    parser.add_argument("--rules", default=",".join(RULES))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    if not set(arguments.instances.split(",")) <= {str(each) for each in range(100, 105)}:
+        parser.error("instances that methods may be designed on are 100 to 104")
+    instances, seeds = ([int(each) for each in given.split(",")] for given in (arguments.instances, arguments.seeds))
+    record = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"runs": {}}
+    with one_thread():
+        for part, case in jobs(instances, seeds, arguments.parts.split(",")):
+            key = json.dumps([part, *case])
+            if key in record["runs"] or (part == "batches" and case[-1] not in arguments.rules.split(",")):
+                continue
+            start = time.process_time()
+            record["runs"][key] = WHAT[part](*case) | {"seconds": round(time.process_time() - start, 1)}
+            record["made_with"] = made_with()
+            arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+            print(key, record["runs"][key], flush=True)
+    for table in tables(record["runs"]):
+        Console(width=130).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""An order with rules, quantities and noise: `auto` against random search and Optuna's TPE. Tables, and results/mixed.json.
+
+Eight reagents are added in some order, at some temperature and pace and with some catalyst (`addition:quantities`); three of
+them go before three others, and what is measured has noise. A run is judged by the true value of the point that measured
+best; "auto, noisy" by that of the point it recommends, which is `best` if values are said to be noisy. All begin with the
+same points. Where TPE breaks a rule, a close order that keeps it is measured instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.table import Table
+
+import mergebo as mb
+from mergebo.experiments.jobs import one_thread
+from mergebo.experiments.solvers import SOLVERS, Spent
+from mergebo.spaces import Rows
+
+BUDGET, INITIAL, SEEDS = 60, 20, 20
+NOISE = 2.0
+METHODS = ("auto", "auto, noisy", "local-search", "genetic", "random", "optuna-tpe")
+RIVALS = ("random", "optuna-tpe")
+ENOUGH = 0.8
+"""Share of the runs in which `auto` should be ahead of each rival."""
+
+INSTANCES: dict[str, Callable[[int], str]] = {
+    "one instance, 20 seeds": lambda seed: "addition:quantities",
+    "20 instances": lambda seed: f"addition:random-quantities(n=8,seed={500 + seed},noise={NOISE})",
+}
+
+
+class Measured:
+    """The objective with noise, for a budget of measurements; remembers the best one."""
+
+    def __init__(self, problem: mb.problems.Synthesis, seed: int) -> None:
+        self.problem = problem
+        self.rng = np.random.default_rng([seed, 7])
+        self.count = 0
+        self.best = (np.inf, np.nan)
+
+    def __call__(self, row: Rows) -> float:
+        if self.count == BUDGET:
+            raise Spent
+        self.count += 1
+        true = float(self.problem.evaluate_rows(row))
+        value = true + self.problem.noise * float(self.rng.normal())
+        self.best = min(self.best, (value, true))
+        return value
+
+
+def with_rules(problem: mb.problems.Synthesis) -> mb.Space:
+    """The problem's space, with three reagents before three others."""
+    early = problem.moments.argsort().tolist()  # as they would rather be added, were they alone
+    before = list(zip(early[:3], early[3:6], strict=True))
+    return mb.Space(**{**problem.space.variables, "order": mb.Permutation(problem.n, before=before)})
+
+
+def true_value(name: str, method: str, seed: int) -> float:
+    """Of the point that measured best in one run, or that the run recommends."""
+    problem = mb.problems.get(name)
+    assert isinstance(problem, mb.problems.Synthesis)
+    measured, space = Measured(problem, seed), with_rules(problem)
+    method, _, noisy = method.partition(", ")
+    with one_thread():
+        if method in SOLVERS:
+            first = mb.Optimizer(space, "random", seed=seed, initial=INITIAL).ask(INITIAL)
+            with suppress(Spent):
+                SOLVERS[method](space, measured, np.array([space.encode(trial.point) for trial in first]), seed)
+        else:
+            optimizer = mb.Optimizer(space, method, seed=seed, initial=INITIAL, noisy=bool(noisy))
+            for _ in range(BUDGET):
+                trial = optimizer.ask()
+                optimizer.tell(trial, measured(space.encode(trial.point)))
+            if noisy:
+                assert optimizer.best is not None
+                return float(problem.evaluate_rows(space.encode(optimizer.best.point)))
+    return measured.best[1]
+
+
+def main() -> None:
+    """Run, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--methods", default=";".join(METHODS), help="separated by semicolons")
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    methods = arguments.methods.split(";")
+    record: dict[str, object] = {"budget": BUDGET, "initial": INITIAL, "noise": NOISE, "judged by": "true value of the best"}
+    for title, instance in INSTANCES.items():
+        calls = [(instance(seed), method, seed) for method in methods for seed in range(SEEDS)]
+        found = np.array(Parallel(arguments.jobs)(delayed(true_value)(*call) for call in calls)).reshape(-1, SEEDS)
+        table = Table(title=f"{title}: true value of the best of {BUDGET} measurements, noise {NOISE:g}")
+        for column in ("method", "mean", "sd", "auto is ahead in", ""):
+            table.add_column(column, justify="left" if column in ("method", "") else "right")
+        ours = found[methods.index("auto")]
+        for method, values in zip(methods, found, strict=True):
+            share = float(np.mean(ours < values))
+            mark = "" if method not in RIVALS else "[green]met[/]" if share >= ENOUGH else "[red]MISSED[/]"
+            ahead = "" if method == "auto" else f"{share:.0%}"
+            table.add_row(method, f"{values.mean():.2f}", f"{values.std(ddof=1):.2f}", ahead, mark)
+        Console(width=110).print(table)
+        record[title] = {method: np.round(values, 4).tolist() for method, values in zip(methods, found, strict=True)}
+    path = Path(__file__).parent / "results" / "mixed.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,957 @@
+"""Batches, workers, noise, prior knowledge, several objectives: nothing lost, nothing twice, and what is said holds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import check_grad
+from scipy.stats import lognorm
+
+import mergebo as mb
+from mergebo import beliefs, errors
+from mergebo.acquisition.values import ACQUISITIONS, NoisyScore
+from mergebo.moves import MOVES, move_table
+from mergebo.optimizers import METHODS, BatchMethod, History
+from mergebo.optimizers.auto import Auto, Past, structures
+from mergebo.optimizers.batches import acquisition_weights, greedy_determinant, law
+from mergebo.optimizers.knowledge import Knowledge
+from mergebo.optimizers.models import reconsidered, with_pending
+from mergebo.optimizers.pareto import SLOPE, non_dominated, scalarised
+from mergebo.surrogate import GP, Positions, Product
+from mergebo.surrogate.gp import NOISE_PRIOR, negative_log_posterior
+
+MIXED = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
+RULES = ("fantasies", "thompson", "law")
+
+
+def objective(point) -> float:
+    """How far an order is from 0, 1, 2 ..., and how many choices are made."""
+    if isinstance(point, dict):
+        return float(mb.permutations.kendall(point["route"], np.arange(5), view="rank") + 2 * np.sum(point["picks"]))
+    return float(mb.permutations.kendall(point, np.arange(len(point)), view="rank"))
+
+
+def both(point) -> list[float]:
+    """Two objectives that disagree: close to an order, and close to its reverse."""
+    n = len(point)
+    return [float(mb.permutations.kendall(point, goal, view="rank")) for goal in (np.arange(n), np.arange(n)[::-1])]
+
+
+def drive(optimizer: mb.Optimizer, count: int) -> None:
+    for _ in range(count):
+        trial = optimizer.ask()
+        optimizer.tell(trial, objective(trial.point))
+
+
+def keys(optimizer: mb.Optimizer) -> list[tuple]:
+    return [tuple(optimizer.space.encode(trial.point).tolist()) for trial in optimizer.trials]
+
+
+def through_json(optimizer: mb.Optimizer, **given) -> mb.Optimizer:
+    return mb.Optimizer.from_state(json.loads(json.dumps(optimizer.state())), **given)
+
+
+# -------------------------------------------------------------------------------------------------------------- batches
+
+
+class Interleaving:
+    """Asks, results and failures in any order, as hypothesis draws them."""
+
+    @staticmethod
+    def steps() -> st.SearchStrategy:
+        kinds = st.sampled_from(["ask", "tell", "fail", "point"])
+        return st.lists(st.tuples(kinds, st.integers(1, 4), st.integers(0, 99)), min_size=3, max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("random", {}),
+        ("local-search", {}),
+        ("genetic", {}),
+        *[("bops-h", {"batch": rule}) for rule in RULES],
+        ("mergebo", {"acquisition": "thompson"}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("space", [mb.PermutationSpace(4), MIXED], ids=["orders", "mixed"])
+@settings(max_examples=8)
+@given(steps=Interleaving.steps(), seed=st.integers(0, 9))
+def test_any_interleaving(method: str, options: dict, space, steps, seed: int) -> None:
+    """No point twice, no result lost, the best is the best, and a state goes on as if nothing had happened."""
+    optimizer = mb.Optimizer(space, method, seed=seed, initial=3, **options)
+    told: dict[tuple, float] = {}
+    failed: set[tuple] = set()
+    for kind, count, which in steps:
+        pending = [trial for trial in optimizer.trials if trial.state == "pending"]
+        if kind == "ask":
+            left = space.size - len(set(keys(optimizer)))
+            if left:
+                assert len(optimizer.ask(count)) == min(count, left)
+        elif kind == "point":
+            row = space.sample_rows(seed=which)
+            if tuple(row.tolist()) not in told:
+                optimizer.tell(space.decode(row), objective(space.decode(row)))
+                told[tuple(row.tolist())] = objective(space.decode(row))
+                failed.discard(tuple(row.tolist()))
+        elif pending:
+            trial = pending[which % len(pending)]
+            key = tuple(space.encode(trial.point).tolist())
+            if kind == "tell":
+                optimizer.tell(trial, objective(trial.point))
+                told[key] = objective(trial.point)
+            else:
+                optimizer.fail(trial)
+                failed.add(key)
+    done = {key: trial.value for key, trial in zip(keys(optimizer), optimizer.trials, strict=True) if trial.state == "done"}
+    assert done == told
+    asked = [key for key in keys(optimizer) if key not in told or key not in failed]
+    tried_again = {key for key in asked if asked.count(key) > 1}
+    assert not tried_again - failed - set(told)
+    if told:
+        assert optimizer.best.value == min(told.values())
+    loaded = through_json(optimizer)
+    assert loaded.state() == optimizer.state()
+    if len(set(keys(optimizer))) < space.size:
+        assert [trial.id for trial in loaded.ask(2)] == [trial.id for trial in optimizer.ask(2)]
+        assert loaded.state() == optimizer.state()
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("method", ["auto", "bops-h"])
+class TestBatchRules:
+    @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
+    def test_batches_are_distinct_late_results_welcome_and_states_exact(self, method: str, rule: str, space) -> None:
+        optimizer = mb.Optimizer(space, method, seed=2, initial=6, batch=rule)
+        drive(optimizer, 8)
+        first = optimizer.ask(4)
+        second = optimizer.ask(3)
+        loaded = through_json(optimizer)
+        for each in (optimizer, loaded):
+            each.tell(second[2].id, objective(second[2].point))
+            each.fail(first[1].id)
+            each.tell(first[3].id, objective(first[3].point))
+            each.ask(2)
+        assert loaded.state() == optimizer.state()
+        assert len(set(keys(optimizer))) == 17
+
+    def test_a_batch_of_the_last_points_is_short(self, method: str, rule: str) -> None:
+        optimizer = mb.Optimizer(mb.PermutationSpace(3), method, initial=3, batch=rule)
+        drive(optimizer, 3)
+        assert len(optimizer.ask(8)) == 3
+        with pytest.raises(errors.ExhaustedError, match="all 6 points"):
+            optimizer.ask(2)
+
+    def test_batches_optimise(self, method: str, rule: str) -> None:
+        """Five batches of six come closer to the hidden order of 9 items than as many random points do in any of 20 runs."""
+        optimizer = mb.Optimizer(mb.PermutationSpace(9), method, seed=1, initial=10, batch=rule)
+        for count in (10, *[6] * 5):
+            for trial in optimizer.ask(count)[::-1]:
+                optimizer.tell(trial, objective(trial.point))
+        rows = mb.permutations.sample(9, (20, 40), seed=0)
+        random = mb.permutations.kendall(rows, np.arange(9), view="rank").min(axis=1)
+        assert optimizer.best.value <= random.min()
+
+
+def test_unknown_rules() -> None:
+    for method in ("auto", "bops-h"):
+        with pytest.raises(errors.ArgumentError, match="did you mean 'fantasies'"):
+            mb.Optimizer(mb.PermutationSpace(4), method, batch="fantasys")
+    with pytest.raises(errors.ArgumentError, match="law weighs rows"):
+        mb.Optimizer(mb.PermutationSpace(4), "bops-h", batch="law", acquisition="thompson")
+    with pytest.raises(errors.ArgumentError, match="random has the settings"):
+        mb.Optimizer(mb.PermutationSpace(4), "random", batch="law")
+    assert isinstance(Auto(), BatchMethod)
+
+
+def test_what_is_pending_counts_as_a_value_to_improve_on() -> None:
+    """Otherwise a batch crowds around one expected optimum."""
+    space = mb.PermutationSpace(6)
+    rows = space.sample_rows(12, seed=0)
+    values = np.array([objective(row) for row in rows]) + 5
+    model = GP(Product.of(space, Positions), rows, values)
+    awaited = np.arange(6)[None]
+    expected = float(model.predict_standardised(awaited)[0][0])
+    _, alone = with_pending(model, History(space, rows, values, rows[:0], rows[:0], 5))
+    extended, best = with_pending(model, History(space, rows, values, rows[:0], awaited, 5))
+    assert alone == model.y.min()
+    assert len(extended.rows) == 13
+    assert best == pytest.approx(min(alone, expected))
+
+
+class TestLaw:
+    @given(size=st.integers(1, 8), count=st.integers(1, 6), seed=st.integers(0, 999))
+    def test_greedy_determinant_against_determinants(self, size: int, count: int, seed: int) -> None:
+        root = np.random.default_rng(seed).normal(size=(size, size + 2))
+        matrix = root @ root.T
+        chosen: list[int] = []
+        for _ in range(min(count, size)):
+            others = [k for k in range(size) if k not in chosen]
+            chosen.append(max(others, key=lambda k: np.linalg.slogdet(matrix[np.ix_([*chosen, k], [*chosen, k])])[1]))
+        assert greedy_determinant(matrix, count).tolist() == chosen
+
+    def test_of_equal_rows_none_is_taken_twice(self) -> None:
+        assert sorted(greedy_determinant(np.ones((4, 4)), 4).tolist()) == [0, 1, 2, 3]
+
+    @given(st.lists(st.floats(-50, 50), min_size=1, max_size=20))
+    def test_weights_grow_with_the_acquisition_value(self, values: list[float]) -> None:
+        weights = acquisition_weights(np.array(values))
+        assert ((weights > 0) & (weights <= 1)).all()
+        assert (np.diff(weights[np.argsort(values, kind="stable")]) >= 0).all()
+
+    def test_position_kernel_batches_are_more_diverse_than_the_best_rows(self) -> None:
+        space = mb.PermutationSpace(8)
+        rows = space.sample_rows(20, seed=0)
+        model = GP(Product.of(space, Positions), rows, np.array([objective(row) for row in rows]))
+        centre = np.arange(8)
+        near = np.concatenate([centre[move_table(8, move)] for move in MOVES])
+        values = -np.array([objective(row) for row in near])
+        order = np.argsort(-values, kind="stable")
+        batch = law(model, near[order], values[order], 6)
+
+        def spread(some: np.ndarray) -> float:
+            return float(mb.permutations.hamming.cross(some, some).sum())
+
+        assert len(np.unique(batch, axis=0)) == 6
+        assert spread(batch) > spread(near[order][:6])
+
+
+# -------------------------------------------------------------------------------------------------------------- workers
+
+
+class Scripted(Executor):
+    """Of three evaluations the second is finished, then again, as soon as another is submitted; at the end all."""
+
+    def __init__(self, total: int) -> None:
+        self.waiting: list[tuple[Future, Callable[[], object]]] = []
+        self.left = total
+
+    def submit(self, function, /, *arguments, **named) -> Future:
+        future: Future = Future()
+        self.waiting.append((future, lambda: function(*arguments, **named)))
+        self.left -= 1
+        if len(self.waiting) == 3 or not self.left:
+            threading.Timer(0.01, self.finish, [1 if self.left else 3]).start()
+        return future
+
+    def finish(self, count: int) -> None:
+        for _ in range(count):
+            future, call = self.waiting.pop(1 if len(self.waiting) > 1 else 0)
+            future.set_running_or_notify_cancel()
+            future.set_result(call())
+
+
+def slow(point) -> float:
+    time.sleep(0.002)
+    return objective(point)
+
+
+def dying(point) -> float:
+    import os
+
+    os._exit(1)
+
+
+class TestWorkers:
+    space = mb.PermutationSpace(6)
+
+    @pytest.mark.parametrize("method", ["random", "bops-h"])
+    def test_budget_is_exact_and_nothing_is_lost(self, method: str) -> None:
+        calls: list[tuple] = []
+        most, now, lock = [0], [0], threading.Lock()
+
+        def counted(point) -> float:
+            with lock:
+                now[0] += 1
+                most[0] = max(most[0], now[0])
+            time.sleep(0.003)
+            with lock:
+                now[0] -= 1
+                calls.append(tuple(point.tolist()))
+            return objective(point)
+
+        result = mb.minimize(counted, self.space, budget=17, method=method, initial=6, workers=4)
+        assert len(calls) == len(set(calls)) == len(result.trials) == 17
+        assert 1 < most[0] <= 4
+        assert all(trial.state == "done" and trial.value == objective(trial.point) for trial in result.trials)
+        assert result.best.value == min(map(objective, calls))
+        assert result.ended == "budget spent"
+
+    def test_processes_and_lambdas(self) -> None:
+        with ProcessPoolExecutor(2) as pool:
+            result = mb.minimize(slow, self.space, budget=9, method="random", executor=pool)
+            assert [trial.value for trial in result.trials] == [objective(trial.point) for trial in result.trials]
+            with pytest.raises(errors.ArgumentError, match=r"cannot be sent to another process.*workers=4"):
+                mb.minimize(lambda point: 1.0, self.space, budget=9, executor=pool)
+        assert len(mb.minimize(lambda point: 1.0, self.space, budget=9, method="random", workers=3).trials) == 9
+
+    def test_a_worker_that_dies_ends_the_run_with_what_there_is(self) -> None:
+        with ProcessPoolExecutor(1) as pool:
+            result = mb.minimize(dying, self.space, budget=4, method="random", executor=pool)
+        assert result.ended.startswith("the executor broke")
+        assert {trial.state for trial in result.trials} == {"pending"}
+
+    def test_the_same_order_of_results_gives_the_same_run(self) -> None:
+        runs = [
+            mb.minimize(objective, self.space, budget=18, method="bops-h", initial=6, workers=3, executor=Scripted(18))
+            for _ in range(2)
+        ]
+        assert [t.point.tolist() for t in runs[0].trials] == [t.point.tolist() for t in runs[1].trials]
+        assert all(trial.state == "done" for run in runs for trial in run.trials)
+
+    def test_failures(self) -> None:
+        def fragile(point) -> float:
+            if point[0] == 0:
+                raise ZeroDivisionError("broken apparatus")
+            return float("nan") if point[0] == 1 else objective(point)
+
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result = mb.minimize(fragile, self.space, budget=30, method="random", workers=4)
+        assert any("broken apparatus" in str(each.message) and "test_loop.py" in str(each.message) for each in said)
+        for trial in result.trials:
+            assert trial.state == ("failed" if trial.point[0] < 2 else "done")
+        assert len(result.trials) == 30
+
+    def test_time_limit_callback_exhaustion_and_interrupt(self) -> None:
+        assert mb.minimize(slow, self.space, budget=9, workers=2, time_limit=0.0).ended == "time limit reached"
+        late = mb.minimize(slow, self.space, budget=600, method="random", workers=2, time_limit=0.1)
+        assert late.ended == "time limit reached"
+        assert 2 <= len(late.trials) < 600
+        assert {trial.state for trial in late.trials} <= {"done", "pending"}
+        assert sum(trial.state == "pending" for trial in late.trials) <= 2
+        seen: list[mb.Trial] = []
+        stopped = mb.minimize(
+            slow, self.space, budget=90, method="random", workers=3, callback=lambda o, t: seen.append(t) or len(seen) >= 5
+        )
+        assert stopped.ended == "ended by the callback"
+        assert [trial.state for trial in seen] == ["done"] * len(seen)
+        assert len(seen) == sum(trial.state == "done" for trial in stopped.trials)
+        small = mb.minimize(slow, mb.PermutationSpace(3), budget=50, workers=4)
+        assert small.ended == "all 6 points of the space were tried"
+        assert sorted(trial.state for trial in small.trials) == ["done"] * 6
+
+        def interrupted(point) -> float:
+            if point[0] == 0:
+                raise KeyboardInterrupt
+            return objective(point)
+
+        broken = mb.minimize(interrupted, self.space, budget=60, method="random", workers=2)
+        assert broken.ended == "interrupted"
+        assert all((trial.state == "pending") for trial in broken.trials if trial.point[0] == 0)
+        assert broken.best is None or broken.best.value == min(t.value for t in broken.trials if t.state == "done")
+
+    def test_one_worker_is_the_plain_loop(self) -> None:
+        alone, one = (mb.minimize(objective, self.space, budget=12, initial=6, workers=k) for k in (None, 1))
+        with ThreadPoolExecutor(1) as pool:
+            other = mb.minimize(objective, self.space, budget=12, initial=6, executor=pool)
+        for run in (one, other):
+            assert [t.point.tolist() for t in run.trials] == [t.point.tolist() for t in alone.trials]
+
+    def test_bad_calls(self) -> None:
+        for bad in (0, -1, 1.5, True, "2"):
+            with pytest.raises(errors.ArgumentError, match="workers is how many"):
+                mb.minimize(objective, self.space, budget=3, workers=bad)  # type: ignore[arg-type]
+        with pytest.raises(errors.ArgumentError, match="say how many evaluations Scripted"):
+            mb.minimize(objective, self.space, budget=3, executor=Scripted(3))
+        with pytest.raises(errors.ArgumentError, match="an executor is one of"):
+            mb.minimize(objective, self.space, budget=3, executor=4)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------------------- noise
+
+
+class TestGivenNoise:
+    """Of single values, in the Gaussian process, against BoTorch and against noise that is the same for all."""
+
+    @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
+    @pytest.mark.parametrize("known", ["all", "some"])
+    def test_against_botorch(self, space, known: str) -> None:
+        import torch
+        from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        rng = np.random.default_rng(1)
+        rows = space.sample_rows(18, seed=0)
+        values = np.array([objective(space.decode(row)) for row in rows]) + rng.normal(size=18)
+        deviations = rng.uniform(0.2, 3, 18)
+        if known == "some":
+            deviations[::3] = np.nan
+        model = GP(Product.of(space, Positions), rows, values, errors=deviations)
+        theirs = model.to_botorch()
+        assert isinstance(theirs.likelihood, FixedNoiseGaussianLikelihood)
+        given_ones = ~np.isnan(deviations)
+        ours = model.noise_variances
+        np.testing.assert_allclose(ours[given_ones], (deviations[given_ones] / values.std(ddof=1)) ** 2)
+        np.testing.assert_allclose(ours[~given_ones], model.hyperparameters.noise)
+        np.testing.assert_allclose(theirs.likelihood.noise.detach().numpy(), ours)
+        test = space.sample_rows(25, seed=5)
+        with torch.no_grad():
+            posterior = theirs.eval().posterior(torch.from_numpy(test.astype(float)))
+        mean, deviation = model.predict_standardised(test)
+        np.testing.assert_allclose(mean, posterior.mean[:, 0].numpy(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(deviation**2, posterior.variance[:, 0].numpy(), rtol=1e-5, atol=1e-7)
+        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
+        theirs.train()
+        with torch.no_grad():
+            value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
+        learned = known == "some"  # which BoTorch is given, and has no prior for
+        prior = lognorm.logpdf(model.hyperparameters.noise, NOISE_PRIOR[1], scale=np.exp(NOISE_PRIOR[0])) if learned else 0
+        assert -model.loss == pytest.approx(value + prior, rel=1e-6)
+
+    @pytest.mark.parametrize("known", ["all", "some", "none"])
+    def test_gradient_and_optimum(self, known: str) -> None:
+        space = mb.PermutationSpace(6)
+        rng = np.random.default_rng(2)
+        rows = space.sample_rows(15, seed=0)
+        distances = Product.of(space, Positions).distances(rows, rows)
+        y = rng.normal(size=15)
+        share = {"all": 1.0, "some": 0.5, "none": 0.0}[known]
+        noise = np.where(rng.random(15) < share, rng.uniform(0.1, 1, 15), np.nan)
+        learns = known != "all"
+
+        def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
+            return negative_log_posterior(logs, distances, y, learns, given=noise)
+
+        for logs in ([0.0, 0.3, -3.0], [-1.0, -0.5, -1.0]):
+            assert check_grad(lambda at: loss(at)[0], lambda at: loss(at)[1], np.array(logs)) < 1e-4
+        if known == "none":
+            assert loss(np.array([0.0, 0.3, -3]))[0] == negative_log_posterior(np.array([0.0, 0.3, -3]), distances, y)[0]
+
+    def test_equal_noise_for_each_is_noise_for_all(self) -> None:
+        space = mb.PermutationSpace(6)
+        rows = space.sample_rows(15, seed=0)
+        values = np.random.default_rng(0).normal(3, 2, 15)
+        spread = values.std(ddof=1)
+        each = GP(Product.of(space, Positions), rows, values, errors=np.full(15, 0.3 * spread))
+        every = GP(Product.of(space, Positions), rows, values, noise=0.3**2)
+        np.testing.assert_allclose(each.hyperparameters.logs, every.hyperparameters.logs, atol=1e-6)
+        assert each.loss == pytest.approx(every.loss)
+        test = space.sample_rows(9, seed=1)
+        ours, theirs = (model.with_points(test[:2]).predict(test) for model in (each, every))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+    def test_a_noisy_value_is_believed_less(self) -> None:
+        space = mb.PermutationSpace(6)
+        rows = space.sample_rows(20, seed=0)
+        values = np.array([objective(row) for row in rows])
+        values[0] -= 20
+        deviations = np.full(20, 0.1)
+        sure = GP(Product.of(space, Positions), rows, values, errors=deviations).predict(rows[:1])[0][0]
+        deviations[0] = 20
+        unsure = GP(Product.of(space, Positions), rows, values, errors=deviations).predict(rows[:1])[0][0]
+        assert abs(sure - values[0]) < 1
+        assert unsure > values[0] + 10
+
+
+def noisy_run(method: str = "bops-h", seed: int = 0, count: int = 30, noise: float = 3.0, **options) -> mb.Optimizer:
+    optimizer = mb.Optimizer(mb.PermutationSpace(7), method, seed=seed, initial=12, noisy=True, **options)
+    rng = np.random.default_rng([seed, 5])
+    for _ in range(count):
+        trial = optimizer.ask()
+        optimizer.tell(trial, objective(trial.point) + noise * rng.normal())
+    return optimizer
+
+
+class TestNoise:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_every_method_recommends_with_uncertainty(self, method: str) -> None:
+        optimizer = noisy_run(method, count=16)
+        best = optimizer.best
+        assert isinstance(best, mb.optimizers.Recommendation)
+        assert best.deviation > 0
+        assert best.measurements >= 1
+        assert best.point.tolist() == optimizer.trials[best.id].point.tolist()
+        assert best.value != optimizer.trials[best.id].value
+        assert through_json(optimizer).best.value == best.value
+
+    def test_the_recommendation_is_the_best_posterior_mean_of_the_likeliest_structures(self) -> None:
+        """Written out, structure by structure."""
+        optimizer = noisy_run(direction="maximize")
+        rows = np.array([trial.point for trial in optimizer.trials])
+        values = np.array([-trial.value for trial in optimizer.trials])
+        mean, square = np.zeros(len(rows)), np.zeros(len(rows))
+        for model, share in structures(Past.of(optimizer.space, rows, values, noisy=True)).values():
+            one, deviation = model.predict(rows)
+            mean += share * one
+            square += share * (one**2 + deviation**2)
+        best = optimizer.best
+        assert best.value == pytest.approx(-mean.min())
+        assert best.deviation == pytest.approx(np.sqrt(square - mean**2)[mean.argmin()], rel=1e-4)
+
+    def test_it_beats_the_luckiest_measurement(self) -> None:
+        """Over eight runs, in true values; and the truth is within three deviations of what is expected in nearly all."""
+        gaps, off = [], []
+        for seed in range(8):
+            optimizer = noisy_run(seed=seed, count=40)
+            luckiest = min(optimizer.trials, key=lambda trial: trial.value)
+            gaps.append(objective(luckiest.point) - objective(optimizer.best.point))
+            off.append(abs(objective(optimizer.best.point) - optimizer.best.value) / optimizer.best.deviation)
+        assert np.mean(gaps) > 0
+        assert np.median(off) < 2
+        assert sum(each < 3 for each in off) >= 6
+
+    def test_the_best_is_not_measured_for_ever(self) -> None:
+        """Other points are worth more than the certainty about one."""
+        for seed in range(3):
+            optimizer = noisy_run(seed=seed, count=40)
+            assert len(set(keys(optimizer))) >= 25
+
+    @given(st.floats(-3, 3), st.floats(0.01, 3), st.floats(1e-6, 3), st.integers(0, 99))
+    @settings(max_examples=10)
+    def test_noisy_scores_are_those_of_the_mean_after_a_measurement(
+        self, mean: float, deviation: float, noise: float, seed: int
+    ) -> None:
+        """By simulation: draw the value, measure it, update the mean."""
+        rng = np.random.default_rng(seed)
+        value = mean + deviation * rng.normal(size=200_000)
+        measured = value + np.sqrt(noise) * rng.normal(size=200_000)
+        after = mean + deviation**2 / (deviation**2 + noise) * (measured - mean)
+        slow = np.maximum(0.2 - after, 0)
+        fast = NoisyScore(ACQUISITIONS["ei"], noise)(np.array([mean]), np.array([deviation]), 0.2)[0]
+        assert fast == pytest.approx(slow.mean(), abs=6 * slow.std() / np.sqrt(200_000) + 1e-4)
+
+    def test_the_best_again_is_worth_its_chance_to_fall_behind(self) -> None:
+        """What the least of the means is expected to be after a measurement, by simulation."""
+        space = mb.PermutationSpace(4)
+        rows = np.unique(space.sample_rows(8, seed=0), axis=0)
+        values = np.array([objective(row) for row in rows])
+        known = History(space, rows, values, rows[:0], rows[:0], 3, noisy=True)
+        model = GP(Product.of(space, Positions), rows, values, noise=0.3)
+        score = NoisyScore(ACQUISITIONS["ei"], 0.3)
+        means = model.predict_standardised(rows)[0]
+        first, second = rows[means.argmin()], np.sort(means)[1]
+        met, found = reconsidered(rows, np.arange(len(rows), 0.0, -1), score, model, known)
+        assert sorted(map(tuple, met)) == sorted(map(tuple, rows))
+        assert (np.diff(found) <= 0).all()
+        deviation = model.predict_standardised(first[None])[1][0]
+        step = deviation**2 / np.sqrt(deviation**2 + 0.3)
+        after = means.min() + step * np.random.default_rng(0).normal(size=400_000)
+        gain = means.min() - np.minimum(after, second).mean()
+        assert found[(met == first).all(axis=1)][0] == pytest.approx(gain, abs=2e-3)
+
+    @pytest.mark.parametrize("method", ["random", "bops-h", "auto", "genetic"])
+    def test_small_spaces_are_measured_again_and_again(self, method: str) -> None:
+        optimizer = mb.Optimizer(mb.PermutationSpace(3), method, initial=4, noisy=True)
+        rng = np.random.default_rng(0)
+        for trial in (optimizer.ask() for _ in range(20)):
+            optimizer.tell(trial, objective(trial.point) + rng.normal())
+        assert len(optimizer.trials) == 20
+        assert optimizer.best.measurements > 1
+        assert len(optimizer.ask(8)) == 8
+
+    def test_points_that_failed_stay_barred(self) -> None:
+        optimizer = mb.Optimizer(mb.PermutationSpace(2), "random", initial=1, noisy=True)
+        broken = optimizer.ask()
+        optimizer.fail(broken)
+        for _ in range(5):
+            trial = optimizer.ask()
+            assert trial.point.tolist() != broken.point.tolist()
+            optimizer.tell(trial, 1.0)
+
+    def test_repeated_measurements_and_told_noise(self) -> None:
+        space = mb.PermutationSpace(items=["a", "b", "c", "d"])
+        optimizer = mb.Optimizer(space, "bops-h", initial=4)
+        drive_named = [["a", "b", "c", "d"], ["b", "a", "c", "d"], ["d", "c", "b", "a"]]
+        for point, value in zip(drive_named, (0.0, 1.0, 6.0), strict=True):
+            optimizer.tell(point, value)
+        assert not optimizer.noisy
+        with pytest.raises(errors.TrialError, match=r"has the value 0\.0 already.*noisy=True"):
+            optimizer.tell(["a", "b", "c", "d"], 0.5)
+        optimizer.tell(["a", "b", "c", "d"], 0.5, noise=0.4)
+        assert optimizer.noisy
+        optimizer.tell(["a", "b", "c", "d"], 0.2)
+        assert optimizer.best.point == ["a", "b", "c", "d"]
+        assert optimizer.best.measurements == 3
+        assert [trial.noise for trial in optimizer.trials] == [None, None, None, 0.4, None]
+        history = optimizer._history()
+        np.testing.assert_array_equal(history.errors, [np.nan, np.nan, np.nan, 0.4, np.nan])
+        with pytest.raises(errors.TrialError, match="tell another measurement by its point"):
+            optimizer.tell(0, 1.0)
+        loaded = through_json(optimizer)
+        assert loaded.state() == optimizer.state()
+        assert loaded.best == optimizer.best
+        for each in (loaded, optimizer):
+            each.ask(2)
+        assert loaded.state() == optimizer.state()
+
+    @pytest.mark.parametrize("noise", [-1.0, float("nan"), float("inf"), "1", True, [1.0]])
+    def test_noise_that_is_none(self, noise: object) -> None:
+        optimizer = mb.Optimizer(mb.PermutationSpace(4), "random")
+        trial = optimizer.ask()
+        with pytest.raises(errors.TrialError, match="noise of trial 0"):
+            optimizer.tell(trial, 1.0, noise=noise)
+        assert optimizer.trials[0].state == "pending"
+        assert not optimizer.noisy
+
+    def test_one_or_equal_results(self) -> None:
+        optimizer = mb.Optimizer(mb.PermutationSpace(4), "random", noisy=True)
+        assert optimizer.best is None
+        optimizer.tell([0, 1, 2, 3], 2.0, noise=0.5)
+        assert (optimizer.best.value, optimizer.best.deviation) == (2.0, 0.5)
+        optimizer.tell([1, 0, 2, 3], 2.0)
+        assert optimizer.best.value == 2.0
+
+    def test_mixed_spaces_with_told_noise(self) -> None:
+        optimizer = mb.Optimizer(MIXED, "auto", seed=1, initial=8)
+        rng = np.random.default_rng(0)
+        for _ in range(11):
+            trial = optimizer.ask()
+            optimizer.tell(trial, objective(trial.point) + 0.5 * rng.normal(), noise=0.5)
+        assert optimizer.best.deviation > 0
+
+    def test_incumbents_are_the_best_expected_and_none_twice(self) -> None:
+        rows = np.array([[0, 1, 2], [1, 0, 2], [0, 1, 2], [2, 1, 0]])
+        history = History(mb.PermutationSpace(3), rows, np.array([5.0, 1, 0, 3]), rows[:0], rows[:0], 2, noisy=True)
+        assert history.best(3).tolist() == [[0, 1, 2], [1, 0, 2], [2, 1, 0]]
+        assert history.best(2, np.array([4.0, 3, 4, 0])).tolist() == [[2, 1, 0], [1, 0, 2]]
+        assert history.tried == frozenset()
+
+
+# ------------------------------------------------------------------------------------------------------ prior knowledge
+
+
+class TestPriorKnowledge:
+    space = mb.PermutationSpace(items=["a", "b", "c", "d", "e"])
+
+    def test_start_points_come_first_and_count_as_initial(self) -> None:
+        known = [["e", "d", "c", "b", "a"], ["a", "b", "c", "d", "e"]]
+        optimizer = mb.Optimizer(self.space, "random", initial=3, start=[*known, known[0]])
+        assert [trial.point for trial in optimizer.ask(2)] == known
+        loaded = through_json(optimizer)
+        assert loaded.ask(3)[0].point == optimizer.ask(3)[0].point
+        plain = mb.Optimizer(self.space, "random", initial=3)
+        assert optimizer.trials[2].point == plain.ask().point
+        assert mb.minimize(lambda order: 1.0, self.space, budget=1, start=known).trials[0].point == known[0]
+        for bad in (["a", "b", "c", "d", "e"], [["a", "b"]], [[["a", "b", "c", "d", "e"]]]):
+            with pytest.raises(errors.MergeboError):
+                mb.Optimizer(self.space, "random", start=bad)
+
+    def test_told_points_are_results_like_others(self) -> None:
+        optimizer = mb.Optimizer(mb.PermutationSpace(4), "bops-h", initial=3)
+        waiting = optimizer.ask()
+        for row in mb.permutations.sample(4, 5, seed=1):
+            if row.tolist() != waiting.point.tolist():
+                optimizer.tell(row, objective(row))
+        optimizer.tell(waiting.point, 4.0)
+        assert optimizer.trials[0].value == 4.0
+        before = optimizer.state()
+        for bad in ([0, 1, 2], [0, 0, 1, 2], [[0, 1, 2, 3]], {"x": 1}):
+            with pytest.raises(errors.MergeboError):
+                optimizer.tell(bad, 1.0)
+        with pytest.raises(errors.TrialError, match="value of the point"):
+            optimizer.tell([3, 2, 1, 0], "much")
+        assert optimizer.state() == before
+        count = len(optimizer.trials)
+        optimizer.tell([3, 2, 1, 0], float("nan"))
+        assert optimizer.trials[count].state == "failed"
+        optimizer.tell([3, 2, 1, 0], 6.0)
+        assert optimizer.trials[count + 1].value == 6.0
+        assert len(optimizer.ask(4)) == 4
+
+    @given(seed=st.integers(0, 99), move=st.sampled_from(tuple(MOVES)))
+    def test_trends_change_along_moves_as_they_do_between_rows(self, seed: int, move: str) -> None:
+        found = (beliefs.before("a", "c"), beliefs.early("d", strength=2), beliefs.late("e"))
+        knowledge = Knowledge(self.space, found, lambda order: order.index("b") ** 2)
+        rows = self.space.sample_rows(9, seed=seed)
+        trend = knowledge.trend(rows, np.random.default_rng(seed).normal(size=9))
+        around = rows[0][move_table(5, move)]
+        slow = [float(trend.value(each[None])[0] - trend.value(rows[:1])[0]) for each in around]
+        np.testing.assert_allclose(trend.changes(rows[0], "order", move), slow, atol=1e-12)
+        model = GP(Product.of(self.space, Positions), rows, np.arange(9.0), trend=trend)
+        mean, deviation = model.predict_standardised(around)
+        for ours, theirs in zip(model.scan(rows[0], "order", move), (mean, deviation), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=2e-3)
+
+    def test_features_and_signs(self) -> None:
+        rows = self.space.encode([["a", "b", "c", "d", "e"], ["c", "b", "a", "e", "d"]])
+        assert beliefs.before("a", "c").feature(self.space, rows).tolist() == [1, -1]
+        assert beliefs.early("d").feature(self.space, rows).tolist() == [-3, -4]
+        assert beliefs.late("d").feature(self.space, rows).tolist() == [3, 4]
+        knowledge = Knowledge(self.space, (beliefs.before("a", "c"),), lambda order: float(order.index("e")), sign=-1.0)
+        assert knowledge.expected[0] > 0 > knowledge.expected[1]
+        assert knowledge._raw(rows)[:, 0].tolist() == [-4, -3]
+        big = self.space.sample_rows(3000, seed=5)
+        np.testing.assert_allclose(knowledge.features(big).mean(axis=0), 0, atol=0.1)
+        np.testing.assert_allclose(knowledge.features(big).std(axis=0), 1, atol=0.05)
+
+    @pytest.mark.parametrize("truth", [1.0, -1.0])
+    def test_weights_follow_the_data(self, truth: float) -> None:
+        """A right belief keeps its sign; a wrong one has the opposite after some tens of results."""
+        knowledge = Knowledge(self.space, (beliefs.early("a"),))
+        rows = self.space.sample_rows(60, seed=0)
+        noise = np.random.default_rng(0).normal(size=60)
+        values = truth * np.array([self.space.decode(row).index("a") for row in rows]) + 0.5 * noise
+        believed = knowledge.expected[0]
+        assert believed < 0
+        few, many = (knowledge.weights(rows[:k], values[:k])[0] for k in (2, 60))
+        assert abs(few - believed) < abs(many - believed) if truth < 0 else few < 0
+        assert np.sign(many) == -truth * 1.0
+        assert abs(abs(many) - 1) < 0.15
+
+    def test_right_beliefs_help_and_wrong_ones_are_overridden(self) -> None:
+        """12 items whose order is hidden: results after few trials, and after more."""
+        n = 12
+        right = [*map(beliefs.early, range(4)), *map(beliefs.late, range(8, n))]
+        wrong = [*map(beliefs.late, range(4)), *map(beliefs.early, range(8, n))]
+
+        def runs(given: list[beliefs.Belief], budget: int) -> float:
+            options = {"method": "bops-h", "initial": 8, "beliefs": given}
+            space = mb.PermutationSpace(n)
+            return float(
+                np.mean([mb.minimize(objective, space, budget=budget, seed=s, **options).best.value for s in range(4)])
+            )
+
+        soon = runs([], 14)
+        assert runs(right, 14) < soon / 2
+        assert runs(wrong, 14) > soon
+        assert runs(wrong, 40) < soon / 2
+
+    def test_a_heuristic_helps(self) -> None:
+        def rough(order) -> float:
+            return 100 + 7.0 * float(np.abs(np.asarray(order) - np.arange(10)).sum())
+
+        def run(seed: int, **given) -> float:
+            options = {"method": "bops-h", "seed": seed, "initial": 8}
+            return mb.minimize(objective, mb.PermutationSpace(10), budget=12, **options, **given).best.value
+
+        assert np.mean([run(s, heuristic=rough) for s in range(4)]) < np.mean([run(s) for s in range(4)])
+
+    @pytest.mark.parametrize("method", ["auto", "bops-h", "turbo", "random", "local-search", "genetic"])
+    def test_every_method_takes_it_and_states_keep_it(self, method: str) -> None:
+        def rough(order) -> float:
+            return float(order.index("e"))
+
+        given = {"beliefs": [beliefs.before("a", "b"), beliefs.late("c", strength=0.5)], "heuristic": rough}
+        optimizer = mb.Optimizer(self.space, method, initial=5, **given)
+        for _ in range(8):
+            trial = optimizer.ask()
+            optimizer.tell(trial, float(trial.point.index("a")))
+        with pytest.raises(errors.ArgumentError, match="heuristic, which is not saved"):
+            through_json(optimizer)
+        loaded = through_json(optimizer, heuristic=rough)
+        assert loaded.beliefs == optimizer.beliefs
+        assert loaded.ask().point == optimizer.ask().point
+        assert loaded.state() == optimizer.state()
+
+    def test_maps_with_beliefs(self) -> None:
+        """A learned map and beliefs are two trends of one model."""
+        problem = mb.problems.get("tsp:random(n=10,seed=100)")
+        optimizer = mb.Optimizer(problem.space, "auto", initial=26, beliefs=[beliefs.before(0, 1)])
+        for _ in range(31):
+            trial = optimizer.ask()
+            optimizer.tell(trial, float(problem.evaluate(trial.point)))
+        assert optimizer.explain().results == 31
+
+    def test_beliefs_in_several_variables(self) -> None:
+        space = mb.Space(first=mb.Permutation(4), second=mb.Permutation(3), picks=mb.Binary(2))
+        optimizer = mb.Optimizer(space, "bops-h", initial=4, beliefs=[beliefs.early(2, variable="second")])
+        for _ in range(7):
+            trial = optimizer.ask()
+            optimizer.tell(trial, float(trial.point["first"][0] + trial.point["picks"].sum()))
+        with pytest.raises(errors.ArgumentError, match="say which order the belief '2 early' is about"):
+            mb.Optimizer(space, beliefs=[beliefs.early(2)])
+        with pytest.raises(errors.ArgumentError, match="did you mean 'second'"):
+            mb.Optimizer(space, beliefs=[beliefs.early(2, variable="secnd")])
+
+    def test_bad_calls(self) -> None:
+        with pytest.raises(errors.ArgumentError, match="item of the belief 'a before f'"):
+            mb.Optimizer(self.space, beliefs=[beliefs.before("a", "f")])
+        for bad in ("a before b", ["a before b"], 3):
+            with pytest.raises(errors.ArgumentError, match="a belief is such as"):
+                mb.Optimizer(self.space, beliefs=bad)  # type: ignore[arg-type]
+        for strength in (0, -1, float("nan")):
+            with pytest.raises(errors.ArgumentError, match="strength of a belief"):
+                beliefs.early("a", strength=strength)
+        with pytest.raises(errors.ArgumentError, match="two different ones"):
+            beliefs.before("a", "a")
+        with pytest.raises(errors.ArgumentError, match="a heuristic is a function"):
+            mb.Optimizer(self.space, heuristic=3)  # type: ignore[arg-type]
+        with pytest.raises(errors.ArgumentError, match="finite number for every point, got nan"):
+            mb.Optimizer(self.space, heuristic=lambda order: float("nan")).ask()
+        with pytest.raises(errors.ArgumentError, match="had no heuristic"):
+            mb.Optimizer.from_state(mb.Optimizer(self.space).state(), heuristic=len)
+        relaxed = mb.Optimizer(self.space, "mergebo", initial=3, search="relaxation", beliefs=[beliefs.early("a")])
+        for _ in range(3):
+            trial = relaxed.ask()
+            relaxed.tell(trial, float(trial.point.index("a")))
+        with pytest.raises(errors.UnsupportedError, match="the relaxation knows no trend"):
+            relaxed.ask()
+
+
+def test_states_of_before_go_on() -> None:
+    """Format 1 knew one exact objective."""
+    optimizer = mb.Optimizer(mb.PermutationSpace(5), "bops-h", initial=4)
+    drive(optimizer, 6)
+    state = optimizer.state()
+    new = ("format", "objectives", "noisy", "start", "beliefs", "heuristic")
+    old = {key: value for key, value in state.items() if key not in new}
+    old |= {"format": 1, "trials": [{key: trial[key] for key in ("row", "state", "value")} for trial in state["trials"]]}
+    loaded = mb.Optimizer.from_state(json.loads(json.dumps(old)))
+    assert loaded.state() == state
+    drive(loaded, 2)
+    drive(optimizer, 2)
+    assert keys(loaded) == keys(optimizer)
+
+
+# --------------------------------------------------------------------------------------------------- several objectives
+
+
+class TestObjectives:
+    space = mb.PermutationSpace(5)
+
+    def made(self, method: str = "random", count: int = 14, **options) -> mb.Optimizer:
+        optimizer = mb.Optimizer(self.space, method, seed=3, initial=8, objectives=2, **options)
+        for _ in range(count):
+            trial = optimizer.ask()
+            optimizer.tell(trial, both(trial.point))
+        return optimizer
+
+    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)), max_size=15))
+    def test_non_dominated_one_by_one(self, values: list[tuple[int, int, int]]) -> None:
+        def beats(a: tuple, b: tuple) -> bool:
+            return all(x <= y for x, y in zip(a, b, strict=True)) and a != b
+
+        slow = [not any(beats(other, each) for other in values) for each in values]
+        assert non_dominated(np.array(values, float).reshape(-1, 3)).tolist() == slow
+
+    @given(seed=st.integers(0, 99))
+    def test_scalarising_keeps_dominance_and_knows_its_slopes(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        values, weights = rng.normal(size=(9, 3)) * [1, 10, 100], rng.dirichlet(np.ones(3))
+        one, slopes = scalarised(values, weights)
+        scaled = (values - values.min(axis=0)) / np.ptp(values, axis=0)
+        slow = [max(weights * row) + SLOPE * sum(weights * row) for row in scaled]
+        np.testing.assert_allclose(one, slow)
+        better = (values[:, None] < values[None]).all(axis=-1)
+        assert (one[:, None] < one[None])[better].all()
+        inner = (values > values.min(axis=0)).all(axis=1) & (values < values.max(axis=0)).all(axis=1)
+        for k in np.flatnonzero(inner):
+            for j in range(3):
+                step = np.zeros_like(values)
+                step[k, j] = 1e-7 * np.ptp(values[:, j])
+                moved = (scalarised(values + step, weights)[0] - one)[k] / step[k, j]
+                assert moved == pytest.approx(slopes[k, j], rel=1e-3)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_every_method_runs(self, method: str) -> None:
+        optimizer = self.made(method, 11)
+        assert len(optimizer.ask(3)) == 3
+        loaded = through_json(optimizer)
+        assert loaded.state() == optimizer.state()
+        assert loaded.ask(2)[1].point.tolist() == optimizer.ask(2)[1].point.tolist()
+        assert len(set(keys(optimizer))) == 16
+        assert [trial.value for trial in loaded.pareto] == [trial.value for trial in optimizer.pareto]
+
+    def test_front(self) -> None:
+        optimizer = self.made(direction=("minimize", "maximize"))
+        front = optimizer.pareto
+        # More of the second is less of the first here: one trial is best in both.
+        assert [trial.value[0] for trial in front] == [min(t.value[0] for t in optimizer.trials)] * len(front)
+        front = self.made().pareto
+        assert front.points[:, 0].tolist() == sorted(front.points[:, 0].tolist())
+        assert all(sum(trial.value) == 10 for trial in front), "what is near one order is far from its reverse"
+        assert front[0] in list(front)
+
+    def test_hypervolume_by_strips(self) -> None:
+        optimizer = self.made(direction=("maximize", "minimize"))
+        front, reference = optimizer.pareto, (-1.0, 12.0)
+        area = 0.0
+        edges = sorted({reference[0], *front.points[:, 0].tolist()})
+        for low, high in itertools.pairwise(edges):
+            best = min(y for x, y in front.points.tolist() if x >= high)
+            area += (high - low) * max(0.0, reference[1] - best)
+        assert front.hypervolume(reference) == pytest.approx(area)
+        inferred = front.reference()
+        assert inferred[0] <= front.points[:, 0].min()
+        assert inferred[1] >= front.points[:, 1].max()
+        assert front.hypervolume() >= 0
+
+    def test_better_than_random_search(self) -> None:
+        goals = mb.permutations.sample(8, 2, seed=4)
+
+        def volume(method: str, seed: int) -> float:
+            def values(point) -> list[float]:
+                return [float(mb.permutations.kendall(point, goal, view="rank")) for goal in goals]
+
+            result = mb.minimize(
+                values, mb.PermutationSpace(8), budget=35, initial=12, method=method, seed=seed, objectives=2
+            )
+            return result.pareto.hypervolume([28, 28])
+
+        assert np.mean([volume("bops-h", s) for s in range(3)]) > np.mean([volume("random", s) for s in range(3)])
+
+    def test_noisy_front(self) -> None:
+        optimizer = mb.Optimizer(self.space, "bops-h", seed=1, initial=8, objectives=2)
+        rng = np.random.default_rng(0)
+        for _ in range(14):
+            trial = optimizer.ask()
+            optimizer.tell(trial, np.array(both(trial.point)) + rng.normal(size=2), noise=[1.0, 1.0])
+        front = optimizer.pareto
+        assert all(len(trial.deviation) == 2 and min(trial.deviation) > 0 for trial in front)
+        assert non_dominated(front.points).all()
+        assert through_json(optimizer).pareto.points.tolist() == front.points.tolist()
+
+    def test_result_explanation_and_picture(self, tmp_path: Path) -> None:
+        result = mb.minimize(both, self.space, budget=12, method="random", objectives=2, workers=2, progress=True)
+        with pytest.raises(errors.UnsupportedError, match="see pareto"):
+            result.best  # noqa: B018
+        with pytest.raises(errors.UnsupportedError, match="see pareto"):
+            result.convergence()
+        result.pareto.plot(tmp_path / "front.png", names=("cost", "yield"))
+        assert (tmp_path / "front.png").stat().st_size > 5000
+        optimizer = self.made(count=20)
+        assert optimizer.explain(objective=1).results == 20
+        with pytest.raises(errors.ArgumentError, match="say which objective"):
+            optimizer.explain()
+        with pytest.raises(errors.ArgumentError, match=r"objectives are 0\.\.1"):
+            optimizer.explain(objective=2)
+
+    def test_failures_and_nothing_yet(self) -> None:
+        optimizer = mb.Optimizer(self.space, "bops-h", initial=2, objectives=2)
+        assert len(optimizer.pareto) == 0
+        with pytest.raises(errors.UnsupportedError, match="no front before"):
+            optimizer.pareto.hypervolume()
+        trial = optimizer.ask()
+        optimizer.tell(trial, [1.0, float("nan")])
+        assert optimizer.trials[0].state == "failed"
+        assert len(optimizer.ask(4)) == 4
+
+    def test_bad_calls(self) -> None:
+        for bad in (0, 1.5, True, "2"):
+            with pytest.raises(errors.ArgumentError, match="objectives is how many"):
+                mb.Optimizer(self.space, objectives=bad)  # type: ignore[arg-type]
+        with pytest.raises(errors.ArgumentError, match="each of 2 objectives has a direction, got 3"):
+            mb.Optimizer(self.space, objectives=2, direction=["minimize"] * 3)
+        with pytest.raises(errors.ArgumentError, match="did you mean 'maximize'"):
+            mb.Optimizer(self.space, objectives=2, direction=("minimize", "maximise"))
+        with pytest.raises(errors.ArgumentError, match="about one objective"):
+            mb.Optimizer(self.space, objectives=2, heuristic=len)
+        optimizer = mb.Optimizer(self.space, "random", objectives=2)
+        trial = optimizer.ask()
+        for value in (1.0, "12", [1.0], [1.0, 2.0, 3.0], [1.0, "2"], [True, 1.0], None):
+            with pytest.raises(errors.TrialError, match="must be 2 numbers"):
+                optimizer.tell(trial, value)
+        with pytest.raises(errors.UnsupportedError, match="see pareto"):
+            optimizer.best  # noqa: B018
+        optimizer.tell(trial, np.array([1.0, 2.0]))
+        assert optimizer.trials[0].value == (1.0, 2.0)
+        with pytest.raises(errors.ShapeError, match="2 finite numbers"):
+            optimizer.pareto.hypervolume([1.0])
+        with pytest.raises(errors.UnsupportedError, match="no front; see best"):
+            mb.minimize(objective, self.space, budget=2, method="random").pareto  # noqa: B018
+        three = mb.Optimizer(self.space, "random", objectives=3)
+        three.tell([0, 1, 2, 3, 4], [1, 2, 3])
+        with pytest.raises(errors.UnsupportedError, match="two objectives, not 3"):
+            three.pareto.plot()

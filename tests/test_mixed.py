@@ -1,0 +1,504 @@
+"""Quantities and options beside orders: points, steps, kernels, gradients, and every method on them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime, check_grad
+
+import mergebo as mb
+from mergebo import acquisition, errors
+from mergebo.acquisition.values import ACQUISITIONS, NoisyScore, slopes_of
+from mergebo.moves import MOVES, move_table, neighbourhoods, random_neighbours, steps
+from mergebo.optimizers import METHODS
+from mergebo.optimizers.history import every_row
+from mergebo.optimizers.models import mallows_orders
+from mergebo.optimizers.turbo import from_cube, to_cube
+from mergebo.spaces import Quantity, Space
+from mergebo.surrogate import GP, Near, Product, SameOption
+from mergebo.surrogate.gp import negative_log_posterior, standardised
+from mergebo.testing import strategies as our
+
+MIXED = mb.Space(
+    order=mb.Permutation(5),
+    picks=mb.Binary(3),
+    dose=mb.Integer(1, 50, log=True),
+    celsius=mb.Real(20, 80),
+    salt=mb.Choice(["K", "Na", None]),
+    pace=mb.Real(0.1, 10, log=True),
+)
+
+
+def loss(point: dict[str, Any]) -> float:
+    """Something that depends on everything."""
+    order = float(mb.permutations.kendall(point["order"], np.arange(5), view="rank"))
+    quantities = ((point["celsius"] - 50) / 20) ** 2 + np.log(point["pace"]) ** 2 + np.log(point["dose"] / 7) ** 2
+    return order + float(point["picks"].sum() + quantities + (point["salt"] != "Na"))
+
+
+def model(how: Any = "product", count: int = 25, space: Space = MIXED) -> GP:
+    rows = space.sample_rows(count, seed=0)
+    values = np.array([loss(space.decode(row)) for row in rows])
+    return GP(Product.of(space, mallows_orders).combined(how), rows, values)
+
+
+# --------------------------------------------------------------------------------------------------------------- spaces
+
+
+@given(space=our.spaces(), seed=st.integers(0, 99))
+def test_points_and_rows_are_the_same_thing(space: Space, seed: int) -> None:
+    rows = space.sample_rows(4, seed=seed)
+    assert rows.dtype == space.dtype
+    np.testing.assert_array_equal(space.encode(space.decode(rows)), rows)
+    np.testing.assert_array_equal(space.encode([space.decode(row) for row in rows]), rows)
+    assert pickle.loads(pickle.dumps(space)) == space
+    assert hash(pickle.loads(pickle.dumps(space))) == hash(space)
+
+
+def test_points_are_written_as_python_writes_them() -> None:
+    point = MIXED.decode(MIXED.sample_rows(seed=1))
+    assert [type(point[name]) for name in ("dose", "celsius", "pace")] == [int, float, float]
+    assert point["salt"] in ("K", "Na", None)
+    assert json.dumps({name: point[name] for name in ("dose", "celsius", "salt")})
+    row = MIXED.encode({**point, "dose": np.int64(3), "celsius": np.float32(25), "salt": np.str_("K")})
+    assert row[8:11].tolist() == [3, 25, 0]
+
+
+def test_an_option_may_be_anything() -> None:
+    choice = mb.Choice([None, [1, 2], {"a": 1}, 1.5, "x"])
+    space = mb.Space(choice=choice)
+    assert space.encode({"choice": [1, 2]}).tolist() == [1]
+    assert space.encode({"choice": [[1, 2], None, {"a": 1}]}).tolist() == [[1], [0], [2]]
+    assert space.decode(np.array([[2], [4]]))["choice"].tolist() == [{"a": 1}, "x"]
+    assert hash(space) == hash(mb.Space(choice=mb.Choice([None, [1, 2], {"a": 1}, 1.5, "x"])))
+
+
+@pytest.mark.parametrize(
+    ("variable", "bins"),
+    [
+        (mb.Real(1, 1000), [1, 334, 667, 1000]),
+        (mb.Real(1, 1000, log=True), [1, 10, 100, 1000]),
+        (mb.Integer(0, 2), [-0.5, 0.5, 1.5, 2.5]),
+        (mb.Integer(1, 7, log=True), [0.5, 1.5, 3.5, 7.5]),
+        (mb.Choice(["a", "b", "c"]), [-0.5, 0.5, 1.5, 2.5]),
+    ],
+    ids=repr,
+)
+def test_samples_are_even(variable, bins: list[float]) -> None:
+    """On the scale of the variable: a third of them in each bin."""
+    values = variable.sample((6000,), np.random.default_rng(0))
+    assert values.shape == (6000, 1)
+    counts, _ = np.histogram(values, bins)
+    assert counts.sum() == 6000
+    np.testing.assert_allclose(counts / 6000, 1 / 3, atol=0.025)
+
+
+@given(variable=our.variables().filter(lambda each: isinstance(each, Quantity)), seed=st.integers(0, 99))
+def test_the_unit_scale(variable: Quantity, seed: int) -> None:
+    values = variable.sample((9,), np.random.default_rng(seed))
+    units = variable.to_unit(values)
+    assert units.min() >= -1e-9
+    assert units.max() <= 1 + 1e-9
+    np.testing.assert_allclose(variable.from_unit(units), values, rtol=1e-9)
+    np.testing.assert_array_equal(variable.from_unit(np.array([-0.5, 0, 1, 7])), [variable.low] * 2 + [variable.high] * 2)
+    if variable.log:
+        halfway = Quantity.from_unit(variable, np.array(0.5))
+        assert halfway == pytest.approx(np.sqrt(variable.low * variable.high))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"dose": 51}, errors.ArgumentError, "a whole number between 1 and 50, got 51"),
+        ({"dose": 2.5}, errors.NotNumbersError, "a whole number between 1 and 50, got 2.5"),
+        ({"dose": True}, errors.NotNumbersError, "got True"),
+        ({"dose": float("nan")}, errors.NotNumbersError, "got nan"),
+        ({"dose": float("inf")}, errors.ArgumentError, "got inf"),
+        ({"dose": "many"}, errors.NotNumbersError, "got 'many'"),
+        ({"celsius": 81}, errors.ArgumentError, "a number between 20 and 80, got 81"),
+        ({"salt": "Naa"}, errors.ArgumentError, "did you mean 'Na'"),
+        ({"salt": ["K", ["Na"]]}, errors.ShapeError, "rectangular"),
+        ({"salt": ["K", "Na"]}, errors.ShapeError, "equal numbers"),
+    ],
+)
+def test_bad_points(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    good = MIXED.decode(MIXED.sample_rows(seed=0))
+    with pytest.raises(error, match=message):
+        MIXED.encode({**good, **change})
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: mb.Integer(3, 3), errors.ArgumentError, "larger finite high, got 3 to 3"),
+        (lambda: mb.Integer(1.5, 3), errors.NotNumbersError, "whole number within ±2\\^53, got 1.5; or take Real"),
+        (lambda: mb.Integer(0, 2**60), errors.NotNumbersError, "2\\^53"),
+        (lambda: mb.Integer(0, 9, log=True), errors.ArgumentError, "positive low, got low=0"),
+        (lambda: mb.Real(-1, 9, log=True), errors.ArgumentError, "positive low, got low=-1"),
+        (lambda: mb.Real(1, float("inf")), errors.ArgumentError, "finite"),
+        (lambda: mb.Real("1", 2), errors.NotNumbersError, "low of a real variable is a number, got '1'"),
+        (lambda: mb.Real(False, True), errors.NotNumbersError, "got False"),
+        (lambda: mb.Real(1, 2, log="yes"), errors.ArgumentError, "True or False, got 'yes'"),
+        (lambda: mb.Choice(["a"]), errors.ArgumentError, "two options or more"),
+        (lambda: mb.Choice("ab"), errors.NotNumbersError, "a list such as"),
+        (lambda: mb.Choice(["a", "b", "a"]), errors.ArgumentError, "more than once: 'a'"),
+        (lambda: mb.Choice([1, float("nan")]), errors.ArgumentError, "known by =="),
+        (lambda: mb.Choice([1, np.zeros(2)]), errors.ArgumentError, "known by =="),
+    ],
+)
+def test_bad_variables(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_renamed_option_is_another_number() -> None:
+    choice = mb.Choice(["a", "b", "c", "d"])
+    names = choice.renaming(np.random.default_rng(0))
+    values = np.array([[0], [3], [1]])
+    np.testing.assert_array_equal(choice.restore(choice.rename(values, names), names), values)
+    assert names[3] == choice.rename(values, names)[1, 0]
+
+
+# ---------------------------------------------------------------------------------------------------------------- steps
+
+
+@given(space=our.spaces(), seed=st.integers(0, 99))
+def test_neighbours_are_other_points_of_the_space(space: Space, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    row = space.sample_rows(seed=rng)
+    for around in [*neighbourhoods(row, space, tuple(MOVES)), random_neighbours(row, space, tuple(MOVES), 9, rng)]:
+        assert around.dtype == row.dtype
+        assert around.shape[1:] == row.shape
+        if len(around):
+            np.testing.assert_array_equal(space.encode([space.decode(each) for each in around]), around)
+    for name, where in space.slices.items():
+        if not isinstance(space.variables[name], mb.Permutation):
+            found = steps(space.variables[name], row[where])
+            assert (found != row[where]).any(axis=1).all()
+            assert len(np.unique(found, axis=0)) == len(found) > 0
+
+
+def test_steps_by_hand() -> None:
+    assert steps(mb.Integer(-3, 20), np.array([2])).ravel().tolist() == [-2, 0, 1, 3, 4, 6, 10, 18]
+    assert steps(mb.Choice(["a", "b", "c"]), np.array([1.0])).tolist() == [[0.0], [2.0]]
+    assert steps(mb.Binary(2), np.array([1.0, 0.0])).tolist() == [[0, 0], [1, 1]]
+    found = steps(mb.Real(1, 16, log=True), np.array([4.0])).ravel()
+    assert found[[0, -1]].tolist() == [1, 16]
+    assert {2.0, 8.0} <= set(found.round(9))
+    at_the_end = steps(mb.Real(0, 8), np.array([8.0])).ravel()
+    assert at_the_end.max() < 8
+    assert {4.0, 6.0, 7.0} <= set(at_the_end)
+
+
+def test_random_steps_of_a_real_number_are_of_all_sizes() -> None:
+    space = mb.Space(heat=mb.Real(0, 1))
+    found = random_neighbours(np.array([0.5]), space, (), 4000, np.random.default_rng(0)).ravel()
+    sizes = np.abs(found - 0.5)
+    for low, high in pairwise((0, 0.01, 0.05, 0.25, 0.51)):
+        assert 0.03 < ((sizes >= low) & (sizes < high)).mean() < 0.6
+
+
+def test_small_spaces_are_listed() -> None:
+    space = mb.Space(order=mb.Permutation(3), dose=mb.Integer(-1, 2), salt=mb.Choice(["K", "Na"]))
+    rows = every_row(space)
+    assert len(rows) == len(np.unique(rows, axis=0)) == space.size == 6 * 4 * 2
+    np.testing.assert_array_equal(space.encode(space.decode(rows)), rows)
+
+
+# -------------------------------------------------------------------------------------------------------------- kernels
+
+
+@given(seed=st.integers(0, 99), log=st.booleans())
+def test_distances_are_what_they_say(seed: int, log: bool) -> None:
+    real = mb.Real(2.0, 50.0, log=log)
+    a, b = (real.sample((4,), np.random.default_rng(seed + k)) for k in range(2))
+    scale = np.log if log else (lambda each: each)
+    expected = [[((scale(x) - scale(y)) / (scale(50) - scale(2))) ** 2 for y in b.ravel()] for x in a.ravel()]
+    np.testing.assert_allclose(Near(real).distance(a, b), expected, atol=1e-12)
+    c, d = np.array([[0], [1], [2]]), np.array([[1], [1]])
+    assert SameOption().distance(c, d).tolist() == [[1, 1], [0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("how", ["product", "sum", "both"])
+class TestCombinations:
+    def test_against_botorch(self, how: str) -> None:
+        """Posterior and marginal likelihood, priors included."""
+        ours = model(how)
+        theirs = ours.to_botorch().eval()
+        test = MIXED.sample_rows(25, seed=5)
+        with torch.no_grad():
+            posterior = theirs.posterior(torch.from_numpy(test))
+        mean, deviation = ours.predict_standardised(test)
+        np.testing.assert_allclose(mean, posterior.mean[:, 0].numpy(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(deviation**2, posterior.variance[:, 0].numpy(), rtol=1e-5, atol=1e-7)
+        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
+        theirs.train()
+        with torch.no_grad():
+            value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(ours.y)
+        assert -ours.loss == pytest.approx(value, rel=1e-6)
+
+    def test_the_fit_has_a_right_gradient_and_ends_where_it_is_flat(self, how: str) -> None:
+        rows = MIXED.sample_rows(18, seed=0)
+        similarity = Product.of(MIXED, mallows_orders).combined(how)  # type: ignore[arg-type]
+        distances, terms = similarity.distances(rows, rows), [term.lengthscales for term in similarity.terms]
+        y, _, _ = standardised(np.array([loss(MIXED.decode(row)) for row in rows]))
+        args = (distances, y, True, (0.0, 1.0), terms)
+        logs = np.random.default_rng(1).normal(-0.5, 0.5, len(distances) + len(terms) + 1)
+        error = check_grad(
+            lambda at: negative_log_posterior(at, *args)[0], lambda at: negative_log_posterior(at, *args)[1], logs
+        )
+        assert error < 1e-4
+        fitted = GP(similarity, rows, y)
+        value, slope = negative_log_posterior(fitted.hyperparameters.logs, distances, y, terms=terms)
+        assert value == pytest.approx(fitted.loss)
+        assert np.abs(slope).max() < 0.05
+
+    @pytest.mark.parametrize(("variable", "move"), [("order", "swap"), ("order", "reversal"), ("picks", "flip")])
+    def test_scans_are_predictions(self, how: str, variable: str, move: str) -> None:
+        ours, row = model(how), MIXED.sample_rows(seed=3)
+        mean, deviation = ours.scan(row, variable, move)
+        around = np.tile(row, (len(mean), 1))
+        where = MIXED.slices[variable]
+        around[:, where] = (
+            steps(MIXED.variables[variable], row[where]) if move == "flip" else row[where][move_table(5, move)]
+        )
+        expected, expected_deviation = ours.predict_standardised(around)
+        np.testing.assert_allclose(mean, expected, atol=1e-4)
+        np.testing.assert_allclose(deviation, expected_deviation, atol=1e-3)
+
+    @settings(max_examples=15)
+    @given(seed=st.integers(0, 999))
+    def test_slopes_along_real_numbers(self, how: str, seed: int) -> None:
+        ours, row = _MODELS.setdefault(how, model(how)), MIXED.sample_rows(seed=seed)
+        at = ours.along_reals(row)
+        units = np.array([float(real.to_unit(row[MIXED.slices[name].start])) for name, real in MIXED.reals.items()])
+        mean, deviation, by_mean, by_deviation = at(units)
+        np.testing.assert_allclose([[mean], [deviation]], ours.predict_standardised(row[None]), rtol=1e-6)
+        np.testing.assert_allclose(by_mean, approx_fprime(units, lambda u: at(u)[0], 1e-6), atol=1e-4)
+        np.testing.assert_allclose(by_deviation, approx_fprime(units, lambda u: at(u)[1], 1e-6), atol=1e-4)
+
+
+_MODELS: dict[str, GP] = {}
+
+
+def test_a_sum_learns_what_does_not_interact_from_few_results() -> None:
+    """Each variable has its own effect: a sum knows that they add up where a product has not been."""
+    space = mb.Space(order=mb.Permutation(5), heat=mb.Real(0, 1), cold=mb.Real(0, 1))
+
+    def value(rows: np.ndarray) -> np.ndarray:
+        kendall = mb.permutations.kendall(rows[:, :5].astype(int), np.arange(5), view="rank")
+        return kendall + 4 * np.sin(5 * rows[:, 5]) + 3 * rows[:, 6] ** 2
+
+    rows, test = space.sample_rows(25, seed=0), space.sample_rows(300, seed=1)
+    wrong = {}
+    for how in ("product", "sum", "both"):
+        fitted = GP(Product.of(space, mallows_orders).combined(how), rows, value(rows))  # type: ignore[arg-type]
+        wrong[how] = np.mean((fitted.predict(test)[0] - value(test)) ** 2)
+    assert wrong["sum"] < wrong["product"]
+    assert wrong["both"] < wrong["product"]
+
+
+def test_one_variable_has_nothing_to_add() -> None:
+    product = Product.of(mb.PermutationSpace(5), mallows_orders)
+    assert all(product.combined(how) is product for how in ("product", "sum", "both"))  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------------------------------------- search
+
+
+@given(
+    name=st.sampled_from(list(ACQUISITIONS)),
+    noise=st.sampled_from([None, 0.3, 2.0]),
+    mean=st.floats(-3, 8),
+    deviation=st.floats(0.05, 3),
+    best=st.floats(-2, 2),
+)
+def test_slopes_of_acquisition_values(name: str, noise: float | None, mean: float, deviation: float, best: float) -> None:
+    score = ACQUISITIONS[name] if noise is None else NoisyScore(ACQUISITIONS[name], noise)
+    by_mean, by_deviation = slopes_of(score)(np.array([mean]), np.array([deviation]), best)
+    step = 1e-6
+    around = score(
+        np.array([mean + step, mean - step, mean, mean]), np.r_[[deviation] * 2, deviation + step, deviation - step], best
+    )
+    assert by_mean[0] == pytest.approx((around[0] - around[1]) / (2 * step), rel=1e-3, abs=1e-4)
+    assert by_deviation[0] == pytest.approx((around[2] - around[3]) / (2 * step), rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ACQUISITIONS)
+@pytest.mark.parametrize("how", ["product", "both"])
+def test_settled_numbers_cannot_be_bettered_nearby(name: str, how: str) -> None:
+    """Of the row's own valley: nothing else in it changes, it is better, and the gradient is flat or points outwards."""
+    ours = model(how)
+    landscape = acquisition.Acquisition(ours, ACQUISITIONS[name], float(ours.y.min()))
+    columns = [MIXED.slices[each].start for each in MIXED.reals]
+    for row in MIXED.sample_rows(4, seed=2):
+        settled = landscape.settled(row)
+        MIXED.encode(MIXED.decode(settled))
+        others = np.delete(np.arange(len(row)), columns)
+        np.testing.assert_array_equal(settled[others], row[others])
+        here = landscape.value(settled[None])[0]
+        assert here >= landscape.value(row[None])[0]
+        for column, real in zip(columns, MIXED.reals.values(), strict=True):
+            for unit in real.to_unit(settled[column]) + np.array([-0.01, 0.01]):
+                moved = settled.copy()
+                moved[column] = real.from_unit(np.array(unit))
+                assert landscape.value(moved[None])[0] <= here + 1e-3 * max(1, abs(here))
+
+
+def test_the_best_neighbours_are_among_those_listed_or_better() -> None:
+    ours = model()
+    landscape = acquisition.Acquisition(ours, ACQUISITIONS["logei"], float(ours.y.min()), tuple(MOVES))
+    listed = acquisition.Listed(landscape.value, MIXED, tuple(MOVES))
+    for row in MIXED.sample_rows(5, seed=4):
+        found, oracle = (each.best_neighbours(row, 5) for each in (landscape, listed))
+        assert landscape.value(found).max() >= landscape.value(oracle).max() - 1e-9
+        MIXED.encode([MIXED.decode(each) for each in found])
+
+
+@pytest.mark.parametrize("first", [None, 0])
+def test_an_ascent_ends_where_neither_moves_nor_slopes_lead_up(first: int | None) -> None:
+    ours = model()
+    landscape = acquisition.Acquisition(ours, ACQUISITIONS["logei"], float(ours.y.min()), tuple(MOVES))
+    rows, values = acquisition.ascend(
+        landscape, MIXED.sample_rows(2, seed=0), first=None if first is None else np.random.default_rng(first)
+    )
+    assert values[0] >= landscape.value(acquisition.neighbours(rows[0], MIXED, tuple(MOVES))).max() - 1e-6
+    assert values[0] >= landscape.value(landscape.settled(rows[0])[None])[0] - 1e-6
+
+
+# -------------------------------------------------------------------------------------------------------------- methods
+
+
+def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
+    for _ in range(count):
+        trial = optimizer.ask()
+        optimizer.tell(trial, loss(trial.point))
+    return [optimizer.space.encode(trial.point).tolist() for trial in optimizer.trials]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_goes_on_where_it_was(method: str) -> None:
+    """Valid points, none twice, the same with the same seed, and through JSON."""
+    optimizer, other = (mb.Optimizer(MIXED, method, seed=3, initial=5) for _ in range(2))
+    first = drive(optimizer, 8)
+    assert len({tuple(row) for row in first}) == 8
+    drive(other, 6)
+    state = json.loads(json.dumps(other.state()))
+    loaded = mb.Optimizer.from_state(state)
+    assert loaded.space == MIXED
+    assert loaded.state() == other.state()
+    assert drive(loaded, 2) == first
+    assert str(optimizer.explain())
+
+
+@pytest.mark.parametrize("method", ["random", "bops-h", "auto", "local-search", "genetic", "turbo"])
+def test_a_small_space_runs_out(method: str) -> None:
+    space = mb.Space(dose=mb.Integer(1, 4), salt=mb.Choice(["K", "Na"]))
+    result = mb.minimize(lambda p: p["dose"] + (p["salt"] == "K"), space, budget=20, method=method, initial=3)
+    assert len(result.trials) == 8
+    assert result.best.point == {"dose": 1, "salt": "Na"}
+    assert result.ended == "all 8 points of the space were tried"
+
+
+@pytest.mark.parametrize("method", ["auto", "bops-h"])
+def test_two_orders_and_numbers_without_any(method: str) -> None:
+    two = mb.Space(first=mb.Permutation(4), second=mb.Permutation(3), heat=mb.Real(0, 1))
+
+    def value(point: dict[str, Any]) -> float:
+        orders = sum(
+            float(mb.permutations.kendall(point[name], np.arange(len(point[name])))) for name in ("first", "second")
+        )
+        return orders + (point["heat"] - 0.3) ** 2
+
+    found = mb.minimize(value, two, budget=35, method=method, seed=0, initial=12)
+    assert found.best.value < 0.2
+    numbers = mb.Space(x=mb.Real(-5, 10), y=mb.Integer(0, 15))
+    found = mb.minimize(
+        lambda p: (p["x"] - 2) ** 2 + (p["y"] - 11) ** 2, numbers, budget=25, method=method, seed=0, initial=8
+    )
+    assert found.best.value < 0.05
+
+
+@pytest.mark.parametrize("how", ["sum", "both"])
+def test_kernels_are_combined_by_name(how: str) -> None:
+    optimizer = mb.Optimizer(MIXED, "bops-h", seed=0, initial=10, combine=how)
+    drive(optimizer, 14)
+    assert mb.Optimizer.from_state(optimizer.state()).settings == {"combine": how}
+    with pytest.raises(errors.ArgumentError, match="did you mean 'both'"):
+        mb.Optimizer(MIXED, "bops-h", combine="boht")
+    with pytest.raises(errors.UnsupportedError, match="not a sum"):
+        acquisition.Relaxation(model(how), 0.0)
+
+
+@given(space=our.spaces(), seed=st.integers(0, 99))
+def test_turbo_reads_everything_off_the_cube(space: Space, seed: int) -> None:
+    rows = space.sample_rows(6, seed=seed)
+    cube = to_cube(rows, space)
+    assert cube.min() >= -1e-9
+    assert cube.max() <= 1 + 1e-9
+    np.testing.assert_allclose(from_cube(cube, space), rows, rtol=1e-9)
+    drawn = from_cube(np.random.default_rng(seed).random(cube.shape), space)
+    np.testing.assert_array_equal(space.encode([space.decode(row) for row in drawn]), drawn)
+
+
+def test_options_that_json_does_not_know() -> None:
+    for option in (object(), (1, 2), {1: 2}, 1j):
+        optimizer = mb.Optimizer(mb.Space(salt=mb.Choice(["K", option])), "random")
+        optimizer.ask()
+        with pytest.raises(errors.UnsupportedError, match="of salt is none; take texts or numbers"):
+            optimizer.state()
+
+
+def test_explanations_say_what_numbers_and_options_do() -> None:
+    space = mb.Space(dose=mb.Integer(0, 10), heat=mb.Real(0, 1), salt=mb.Choice(["K", "Na", "Li"]))
+    optimizer = mb.Optimizer(space, "random", initial=40)
+    for trial in optimizer.ask(40):
+        point = trial.point
+        optimizer.tell(trial, (point["dose"] - 3) ** 2 + 10 * point["heat"] + 5 * (point["salt"] == "Na"))
+    found = optimizer.explain()
+    surest = {effect.variable: effect for effect in found.effects[::-1]}
+    assert surest["dose"].what == "dose above 6.67"
+    assert surest["salt"].what == "salt is Na"
+    assert surest["salt"].estimate == pytest.approx(5, abs=1)
+    high = next(effect for effect in found.effects if effect.what == "heat above 0.667")
+    assert high.estimate == pytest.approx(5, abs=1)
+    assert not high.better
+    assert "how much of each quantity" in str(found)
+    found.plot()
+
+
+def test_auto_is_ahead_of_random_search() -> None:
+    runs = {
+        method: [mb.minimize(loss, MIXED, budget=40, method=method, seed=seed).best.value for seed in range(2)]
+        for method in ("auto", "random")
+    }
+    assert max(runs["auto"]) < min(runs["random"]) / 2
+
+
+def test_optuna_gets_numbers_and_options_as_its_own() -> None:
+    """The design comes first, as it is, and what follows is in the space."""
+    from mergebo.experiments.solvers import Spent, optuna_tpe
+
+    seen: list[np.ndarray] = []
+
+    def objective(row: np.ndarray) -> float:
+        if len(seen) == 16:
+            raise Spent
+        seen.append(row)
+        return loss(MIXED.decode(row))
+
+    design = MIXED.sample_rows(12, seed=0)
+    with pytest.raises(Spent):
+        optuna_tpe(MIXED, objective, design, 0)
+    np.testing.assert_allclose(seen[:12], design, rtol=1e-12)
+    MIXED.encode([MIXED.decode(row) for row in seen])
+    assert len({tuple(row) for row in seen}) == 16
