@@ -2,7 +2,7 @@
 
 Batches: 20 initial points, then 80 trials one by one, or 10 rounds of 8 under each rule, on generated instances that methods
 may be designed on. Noise: the true value of the point that is recommended, and of the one with the best measurement, after
-20 + 40 noisy measurements. Objectives: the hypervolume beside random search's.
+60 and 100 noisy measurements. Objectives: the hypervolume beside random search's.
 
 Every run is kept in `results/loop.json`; what is there is not run again.
 """
@@ -29,8 +29,8 @@ from mergebo.experiments.suites import SMALL
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 INITIAL, TRIALS, SIZE = 20, 80, 8
 RULES = ("sequential", "fantasies", "thompson", "law")
-NOISE, MEASUREMENTS = 0.1, 60
-"""Standard deviation of the noise in ranges of the values of random points, and how often is measured."""
+NOISE, MEASUREMENTS = 0.1, (60, 100)
+"""Standard deviation of the noise in ranges of the values of random points, and how often is measured in all."""
 NOISY = ("TSP 15", "QAP 15", "Flow shop 20", "Linear ordering 30")
 
 
@@ -49,14 +49,14 @@ def batches(group: str, instance: int, seed: int, rule: str) -> dict[str, Any]:
     return {"best": best, "score": float(normalised_score(best, random, problem.optimum.value))}
 
 
-def noise(group: str, instance: int, seed: int) -> dict[str, Any]:
+def noise(group: str, instance: int, seed: int, measurements: int) -> dict[str, Any]:
     """True values of the recommended point and of the one with the best measurement, as shares of the range."""
     problem = mb.problems.get(SMALL[group].format(seed=instance)).relabelled(seed)
     typical = problem.evaluate_rows(problem.space.sample_rows(1000, seed=0))
     wide = float(np.ptp(typical))
     rng = np.random.default_rng([seed, 7])
     opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=INITIAL, noisy=True)
-    for _ in range(MEASUREMENTS):
+    for _ in range(measurements):
         trial = opt.ask()
         opt.tell(trial, float(problem.evaluate(trial.point)) + NOISE * wide * rng.normal())
     luckiest = min(opt.trials, key=lambda trial: trial.value)
@@ -88,7 +88,7 @@ def jobs(instances: list[int], seeds: list[int], parts: list[str]) -> Iterator[t
             if "batches" in parts:
                 yield from (("batches", (group, instance, seed, rule)) for rule in RULES for group in SMALL)
             if "noise" in parts:
-                yield from (("noise", (group, instance, seed)) for group in NOISY)
+                yield from (("noise", (group, instance, seed, count)) for count in MEASUREMENTS for group in NOISY)
             if "objectives" in parts:
                 yield from (("objectives", (8, instance, seed, method)) for method in ("auto", "bops-h", "random"))
 
@@ -100,34 +100,29 @@ def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
     """The runs in three tables, over what all compared columns have."""
     found = {tuple(json.loads(key)): value for key, value in runs.items()}
     scores = {key[1:]: value["score"] for key, value in found.items() if key[0] == "batches"}
-    rules = [rule for rule in RULES if any(key[-1] == rule for key in scores)]
-    cases = sorted({key[:3] for key in scores if all((*key[:3], rule) in scores for rule in rules)})
-    table = Table("class", "runs", *rules, title=f"score after {INITIAL} + {TRIALS} trials; batches of {SIZE}")
+    rules = [rule for rule in RULES[1:] if any(key[-1] == rule for key in scores)]
+    title = f"score after {INITIAL} + {TRIALS} trials: batches of {SIZE} / one by one, over the same runs"
+    table = Table("class", *rules, title=title)
     for group in (*SMALL, None):
-        own = [case for case in cases if group in (None, case[0])]
-        if own:
-            means = [mean(scores[*case, rule] for case in own) for rule in rules]
-            shown = [
-                f"{each:.3f}" + ("" if rule == "sequential" else f" ({each / means[0]:.0%})")
-                for rule, each in zip(rules, means, strict=True)
+        shown = []
+        for rule in rules:
+            cases = [
+                key[:3] for key in scores if key[-1] == rule and (*key[:3], RULES[0]) in scores and group in (None, key[0])
             ]
-            table.add_row(group or "all", str(len(own)), *shown)
+            both = [mean(scores[*case, each] for case in cases) for each in (rule, RULES[0])] if cases else []
+            shown.append("{:.3f} / {:.3f} = {:.0%} ({})".format(*both, both[0] / both[1], len(cases)) if both else "")
+        table.add_row(group or "all", *shown)
     yield table
     noisy = {key[1:]: value for key, value in found.items() if key[0] == "noise"}
-    table = Table(
-        "class", "runs", "recommended", "luckiest", "better or equal", title="true value, in ranges of random values"
-    )
-    for group in (*NOISY, None):
-        own = [value for key, value in noisy.items() if group in (None, key[0])]
+    title = "true value, in ranges of random values"
+    table = Table("measurements", "class", "runs", "recommended", "luckiest", "better", "worse", title=title)
+    for count, group in ((count, group) for count in MEASUREMENTS for group in (*NOISY, None)):
+        own = [value for key, value in noisy.items() if group in (None, key[0]) and key[-1] == count]
         if own:
             pairs = [(value["recommended"], value["luckiest"]) for value in own]
-            ahead = sum(a <= b for a, b in pairs)
-            table.add_row(
-                group or "all",
-                str(len(own)),
-                *(f"{mean(each):.3f}" for each in zip(*pairs, strict=True)),
-                f"{ahead} of {len(own)}",
-            )
+            means = [f"{mean(each):.3f}" for each in zip(*pairs, strict=True)]
+            better, worse = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
+            table.add_row(str(count), group or "all", str(len(own)), *means, str(better), str(worse))
     yield table
     volumes = {key[1:]: value["hypervolume"] for key, value in found.items() if key[0] == "objectives"}
     table = Table("method", "runs", "hypervolume", title="two linear orderings of 8 items, 60 trials")
