@@ -26,7 +26,7 @@ from mergebo.optimizers import METHODS, BatchMethod, History
 from mergebo.optimizers.auto import Auto, Past, structures
 from mergebo.optimizers.batches import acquisition_weights, greedy_determinant, law
 from mergebo.optimizers.knowledge import Knowledge
-from mergebo.optimizers.models import reconsidered, with_pending
+from mergebo.optimizers.modelled import reconsidered, with_pending
 from mergebo.optimizers.pareto import SLOPE, non_dominated, scalarised
 from mergebo.surrogate import GP, Positions, Product
 from mergebo.surrogate.gp import NOISE_PRIOR, negative_log_posterior

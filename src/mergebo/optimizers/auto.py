@@ -14,9 +14,9 @@ from mergebo.compiled.edges import shorten
 from mergebo.errors import unknown_choice
 from mergebo.moves import MOVES
 from mergebo.optimizers.batches import Batch
-from mergebo.optimizers.history import History, propose_each
+from mergebo.optimizers.history import History
 from mergebo.optimizers.knowledge import Knowledge, fitted
-from mergebo.optimizers.models import best_drawn, expected, law_or_fresh, reconsidered, score_of, with_pending
+from mergebo.optimizers.modelled import Modelled, expected, reconsidered, score_of
 from mergebo.sorting import EnumerationMap
 from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 from mergebo.stopwatch import phase
@@ -281,7 +281,7 @@ def surprise(past: Past, families: tuple[str, ...], family: str = "", share: flo
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(Modelled):
     """Models of several structures, one drawn in proportion to its evidence at every step.
 
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
@@ -296,6 +296,7 @@ class Auto:
     incumbents: int = 5
     randoms: int = 5
     batch: Batch = "fantasies"
+    moves: tuple[str, ...] = tuple(MOVES)
 
     def __post_init__(self) -> None:
         if self.batch not in get_args(Batch):
@@ -303,27 +304,6 @@ class Auto:
         for name in self.families:
             if name not in FAMILIES:
                 raise unknown_choice("family", name, FAMILIES)
-
-    def propose(self, history: History, rng: np.random.Generator) -> Rows:
-        if len(history.values) < 2:
-            return history.fresh_row(rng)
-        if self.batch == "thompson" and len(history.pending):
-            return self._drawn(history, rng)
-        model, best = with_pending(self._model(history, rng), history)
-        rows, _ = self._search(model, best, history, rng)
-        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
-
-    def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
-        if self.batch == "fantasies" or len(history.values) < 2:
-            return propose_each(self.propose, history, count, rng)
-        if self.batch == "thompson":
-            return propose_each(self._drawn, history, count, rng)
-        model, best = with_pending(self._model(history, rng), history)
-        return law_or_fresh(model, *self._search(model, best, history, rng), history, count, rng)
-
-    def _drawn(self, history: History, rng: np.random.Generator) -> Rows:
-        model, _ = with_pending(self._model(history, rng), history)
-        return best_drawn(model, history, self.incumbents, tuple(MOVES), rng)
 
     def _model(self, history: History, rng: np.random.Generator) -> GP:
         """One of the structures drawn by its evidence, or the map."""
@@ -340,9 +320,8 @@ class Auto:
         return mapped or model
 
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
-        """Untried rows with their LogEI, best first."""
         space, small = history.space, history.space.width <= SMALL
-        acquisition = Acquisition(model, score_of("logei", model, history), best, tuple(MOVES))
+        acquisition = Acquisition(model, score_of("logei", model, history), best, self.moves)
         if has_picks(space):
             others = mixtures(history)
             others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]

@@ -11,13 +11,12 @@ import numpy as np
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.relaxation import Relaxation
 from mergebo.acquisition.search import COMPOUND, Acquisition, ascend
-from mergebo.acquisition.values import ACQUISITIONS, NoisyScore, Score
-from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
-from mergebo.moves import random_neighbours
-from mergebo.optimizers.baselines import RandomSearch
-from mergebo.optimizers.batches import Batch, law
-from mergebo.optimizers.history import History, propose_each
+from mergebo.acquisition.values import ACQUISITIONS
+from mergebo.errors import ArgumentError, unknown_choice
+from mergebo.optimizers.batches import Batch
+from mergebo.optimizers.history import History
 from mergebo.optimizers.knowledge import fitted
+from mergebo.optimizers.modelled import Modelled, expected, reconsidered, score_of
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import AnySpace, Rows
 from mergebo.stopwatch import phase
@@ -28,15 +27,12 @@ from mergebo.surrogate.similarity import Combination, Floats
 Search: TypeAlias = Literal["scan", "relaxation"]
 Ascent: TypeAlias = Literal["auto", "steepest", "first"]
 
-CANDIDATES = 400
-"""Of each kind, for Thompson sampling: a joint draw of them costs the cube of their number."""
-
 LARGE = 200
 """Points of so many numbers or more are climbed by first improvement: a scan of all neighbours takes long then."""
 
 
 @dataclass(frozen=True)
-class ModelBased:
+class ModelBased(Modelled):
     """Fit, acquire, propose.
 
     The acquisition is climbed from `incumbents` of the best rows and `randoms` random ones, over the neighbourhoods that
@@ -87,31 +83,12 @@ class ModelBased:
         """The kernel's factors: this method's for orders, RBF for binary choices and numbers."""
         return Product.of(space, self.orders).combined(self.combine)
 
-    def propose(self, history: History, rng: np.random.Generator) -> Rows:
-        if len(history.values) < 2:
-            return history.fresh_row(rng)
-        if self.acquisition == "thompson" or (self.batch == "thompson" and len(history.pending)):
-            return self._drawn(history, rng)
-        model, best = self._model(history)
-        rows, _ = self._search(model, best, history, rng)
-        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+    def _draws(self, history: History) -> bool:
+        return self.acquisition == "thompson" or super()._draws(history)
 
-    def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
-        if self.batch == "fantasies" or len(history.values) < 2:
-            return propose_each(self.propose, history, count, rng)
-        if self.batch == "thompson":
-            return propose_each(self._drawn, history, count, rng)
-        model, best = self._model(history)
-        return law_or_fresh(model, *self._search(model, best, history, rng), history, count, rng)
-
-    def _drawn(self, history: History, rng: np.random.Generator) -> Rows:
-        model, _ = self._model(history)
-        return best_drawn(model, history, self.incumbents, self.moves, rng)
-
-    def _model(self, history: History) -> tuple[GP, float]:
-        """A model of the results and of what is expected of pending rows, and the best standardised value to improve on."""
+    def _model(self, history: History, rng: np.random.Generator) -> GP:
         with phase("fit"):
-            model = fitted(
+            return fitted(
                 self.similarity(history.space),
                 history.rows,
                 history.values,
@@ -120,10 +97,8 @@ class ModelBased:
                 errors=history.errors,
                 noise_prior=NOISY_PRIOR if history.noisy else NOISE_PRIOR,
             )
-        return with_pending(model, history)
 
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
-        """Untried rows with their acquisition values, best first."""
         device = None if self.device is None else DeviceScan(model, self.device)
         landscape = Acquisition(model, score_of(self.acquisition, model, history), best, self.moves, device)
         good = history.best(self.incumbents, expected(model, history))
@@ -148,79 +123,6 @@ class ModelBased:
             forbidden=history.is_tried,
         )
         return reconsidered(*found, landscape.score, model, history)
-
-
-def expected(model: GP, history: History) -> Floats | None:
-    """What a model expects at the rows that were tried, where values are noisy; None where they are what they are."""
-    return model.predict_standardised(history.rows)[0] if history.noisy else None
-
-
-def score_of(acquisition: str, model: GP, history: History) -> Score:
-    """The acquisition function of this name; where values are noisy, that of what another measurement would tell."""
-    score = ACQUISITIONS[acquisition]
-    return NoisyScore(score, model.hyperparameters.noise) if history.noisy else score
-
-
-def reconsidered(rows: Rows, values: Floats, score: Score, model: GP, history: History) -> tuple[Rows, Floats]:
-    """Rows with their acquisition values, best first, once the best of noisy rows is valued as what it is.
-
-    To measure it again can only show that it is not the best: its chance to fall behind the next best counts, as in the
-    knowledge gradient. It would be measured for ever if it were to improve on itself.
-    """
-    means = expected(model, history)
-    if means is None:
-        return rows, values
-    first = history.rows[means.argmin()]
-    others = (history.rows != first).any(axis=1)
-    own = (rows == first).all(axis=1)
-    if own.any() and others.any():
-        _, deviation = model.predict_standardised(rows[own])
-        values = values.copy()
-        values[own] = score(np.full(len(deviation), means[others].min()), deviation, float(means.min()))
-    order = np.argsort(-values, kind="stable")
-    return rows[order], values[order]
-
-
-def with_pending(model: GP, history: History) -> tuple[GP, float]:
-    """The model after it has seen what it expects of pending rows, and the best standardised value, theirs included.
-
-    So what is awaited is not proposed again, nor anything close to it: the next row has to promise more than that.
-    Among noisy values the best is the best expected one, not the luckiest.
-    """
-    means = expected(model, history)
-    best = float((model.y if means is None else means).min())
-    if not len(history.pending):
-        return model, best
-    model = model.with_points(history.pending)
-    return model, min(best, float(model.y[-len(history.pending) :].min()))
-
-
-def best_drawn(model: GP, history: History, incumbents: int, moves: tuple[str, ...], rng: np.random.Generator) -> Rows:
-    """The best of some candidates in one draw from the posterior: neighbours of good rows, and random ones."""
-    good = history.best(incumbents, expected(model, history))
-    some = -(-CANDIDATES // len(good))
-    near = np.concatenate([random_neighbours(row, history.space, moves, some, rng) for row in good])
-    candidates = np.concatenate([near, history.space.sample_rows(CANDIDATES, seed=rng)])
-    candidates = candidates[~history.is_tried(candidates)]
-    if not len(candidates):
-        return history.fresh_row(rng)
-    chosen: Rows = candidates[model.sample(candidates, rng).argmin()]
-    return chosen
-
-
-def law_or_fresh(model: GP, rows: Rows, values: Floats, history: History, count: int, rng: np.random.Generator) -> Rows:
-    """The batch of LAW from rows that a search met; random rows where it met too few that were not tried."""
-    new = ~history.is_tried(rows)
-    chosen = law(model, rows[new], values[new], count) if new.any() else rows[:0]
-    if len(chosen) == count:
-        return chosen
-    try:
-        others = propose_each(RandomSearch().propose, history.awaiting(chosen), count - len(chosen), rng)
-    except ExhaustedError:
-        if not len(chosen):
-            raise
-        return chosen
-    return np.concatenate([chosen, others])
 
 
 def merge_orders(n: int) -> Similarity:
