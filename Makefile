@@ -27,7 +27,7 @@ explain: $(READY)  ## optimise a drill tour, say what the results say, and draw 
 	$(ONE_THREAD) $(BIN)/python examples/explain.py --out docs/images/explain.png
 
 test: $(READY)  ## run the whole test suite
-	$(ONE_THREAD) $(BIN)/python -m pytest
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check .
