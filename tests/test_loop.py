@@ -19,6 +19,7 @@ from scipy.optimize import check_grad
 from scipy.stats import lognorm
 
 import mergebo as mb
+from against_botorch import log_evidence
 from mergebo import beliefs, errors
 from mergebo.acquisition.values import ACQUISITIONS, NoisyScore
 from mergebo.moves import MOVES, move_table
@@ -378,9 +379,7 @@ class TestGivenNoise:
     @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
     @pytest.mark.parametrize("known", ["all", "some"])
     def test_against_botorch(self, space, known: str) -> None:
-        import torch
         from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
-        from gpytorch.mlls import ExactMarginalLogLikelihood
 
         rng = np.random.default_rng(1)
         rows = space.sample_rows(18, seed=0)
@@ -396,16 +395,7 @@ class TestGivenNoise:
         np.testing.assert_allclose(ours[given_ones], (deviations[given_ones] / values.std(ddof=1)) ** 2)
         np.testing.assert_allclose(ours[~given_ones], model.hyperparameters.noise)
         np.testing.assert_allclose(theirs.likelihood.noise.detach().numpy(), ours)
-        test = space.sample_rows(25, seed=5)
-        with torch.no_grad():
-            posterior = theirs.eval().posterior(torch.from_numpy(test.astype(float)))
-        mean, deviation = model.predict_standardised(test)
-        np.testing.assert_allclose(mean, posterior.mean[:, 0].numpy(), rtol=1e-6, atol=1e-7)
-        np.testing.assert_allclose(deviation**2, posterior.variance[:, 0].numpy(), rtol=1e-5, atol=1e-7)
-        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
-        theirs.train()
-        with torch.no_grad():
-            value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
+        value = log_evidence(model, space.sample_rows(25, seed=5))
         learned = known == "some"  # which BoTorch is given, and has no prior for
         prior = lognorm.logpdf(model.hyperparameters.noise, NOISE_PRIOR[1], scale=np.exp(NOISE_PRIOR[0])) if learned else 0
         assert -model.loss == pytest.approx(value + prior, rel=1e-6)

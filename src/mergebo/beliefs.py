@@ -65,10 +65,9 @@ class Belief:
         return name, orders[name]
 
     def _number(self, order: Permutation, item: Any) -> int:
-        names = range(order.n) if order.items is None else order.items
-        if item not in names:
-            raise unknown_choice(f"an item of the belief '{self}'", item, map(str, names))
-        return names.index(item)
+        if item not in order.names:
+            raise unknown_choice(f"an item of the belief '{self}'", item, map(str, order.names))
+        return order.names.index(item)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data, for JSON."""

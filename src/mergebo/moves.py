@@ -121,9 +121,15 @@ def steps(variable: Variable, value: Rows) -> Rows:
 
 def random_steps(variable: Variable, value: Rows, count: int, rng: np.random.Generator) -> Rows:
     """Some of `steps`, none twice; of a real number, normal steps of all sizes, which may end anywhere."""
-    if isinstance(variable, Real):
-        sizes = 0.5 ** rng.uniform(1, FINEST + 1, count)
-        return variable.from_unit(variable.to_unit(value) + sizes * rng.normal(size=count))[:, None]
+    match variable:
+        case Binary(choices):  # of many choices only those that are flipped are written out
+            which = rng.choice(choices, min(choices, count), replace=False)
+            flipped = np.tile(value, (len(which), 1))
+            flipped[np.arange(len(which)), which] = 1 - value[which]
+            return flipped
+        case Real():
+            sizes = 0.5 ** rng.uniform(1, FINEST + 1, count)
+            return variable.from_unit(variable.to_unit(value) + sizes * rng.normal(size=count))[:, None]
     every = steps(variable, value)
     return every[rng.choice(len(every), min(len(every), count), replace=False)]
 
@@ -162,31 +168,25 @@ def random_neighbours(row: Rows, space: AnySpace, moves: Iterable[str], count: i
 
     Steps of real numbers are of any size.
     """
-    kinds: list[tuple[str, slice, str, int | Ints]] = []  # how many moves there are, or which
-    for name, where in space.slices.items():
-        match space.variables[name]:
-            case Permutation(n) as variable if variable.ruled:
-                order = row[where].astype(np.int64)
-                kinds += [(name, where, move, np.flatnonzero(feasible_moves(order, variable, move))) for move in moves]
-            case Permutation(n):
-                kinds += [(name, where, move, len(move_slots(n, move))) for move in moves]
-            case Binary(choices):
-                kinds.append((name, where, "flip", choices))
-            case _:
-                kinds.append((name, where, "step", 0))
+    kinds: list[tuple[str, str]] = []  # variables, and moves of orders
+    for name, variable in space.variables.items():
+        kinds += [(name, move) for move in moves] if isinstance(variable, Permutation) else [(name, "step")]
     found = [np.empty((0, len(row)), row.dtype)]
-    for name, where, move, there in kinds:
-        some = -(-count // len(kinds))
-        if move == "step":
-            found.append(replaced(row, where, random_steps(space.variables[name], row[where], some, rng)))
-            continue
-        size = there if isinstance(there, int) else len(there)
-        which = rng.choice(there, min(size, some), replace=False) if size else np.empty(0, np.int64)
-        changed = np.tile(row, (len(which), 1))
-        if move == "flip":
-            flipped = where.start + which
-            changed[np.arange(len(which)), flipped] = 1 - row[flipped]
+    for name, move in kinds:
+        where, variable, some = space.slices[name], space.variables[name], -(-count // len(kinds))
+        if isinstance(variable, Permutation):
+            which = _random_moves(row[where], variable, move, some, rng)
+            values = row[where][move_table(variable.n, move, which)]
         else:
-            changed[:, where] = row[where][move_table(where.stop - where.start, move, which)]
-        found.append(changed)
+            values = random_steps(variable, row[where], some, rng)
+        found.append(replaced(row, where, values))
     return other_rows(row, np.concatenate(found), space)
+
+
+def _random_moves(order: Rows, variable: Permutation, move: str, count: int, rng: np.random.Generator) -> Ints:
+    """Which of the moves of an order: some that keep its rules, none twice."""
+    if not variable.ruled:
+        every = len(move_slots(variable.n, move))
+        return rng.choice(every, min(every, count), replace=False) if every else np.empty(0, np.int64)
+    kept = np.flatnonzero(feasible_moves(order.astype(np.int64), variable, move))
+    return rng.choice(kept, min(len(kept), count), replace=False) if len(kept) else np.empty(0, np.int64)

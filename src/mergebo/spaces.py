@@ -239,7 +239,7 @@ class Permutation(Variable):
     @cached_property
     def rules(self) -> Rules | None:
         """The rules by item numbers; None for plain orders, of which there are all."""
-        names = self._names
+        names = list(map(str, self.names))
         repeated = len(set(self._kinds[0].tolist())) < self.n
         if not (self.options or repeated):
             return None
@@ -265,15 +265,15 @@ class Permutation(Variable):
         return Rules(self.n, self.length, tuple(made), "cycle" in self.symmetry)
 
     @property
-    def _names(self) -> list[str]:
-        return [str(each) for each in (range(self.n) if self.items is None else self.items)]
+    def names(self) -> Sequence[Any]:
+        """What items are called: their numbers, if they have no names."""
+        return range(self.n) if self.items is None else self.items
 
     def _copies(self, what: str, item: Any) -> tuple[int, ...]:
         """The numbers of an item, several if it repeats."""
-        names = list(range(self.n)) if self.items is None else self.items
-        found = tuple(k for k, name in enumerate(names) if name == item)
+        found = tuple(k for k, name in enumerate(self.names) if name == item)
         if not found or isinstance(item, bool):
-            raise unknown_choice(f"an item of {what}", item, self._names)
+            raise unknown_choice(f"an item of {what}", item, map(str, self.names))
         return found
 
     @cached_property
@@ -285,6 +285,11 @@ class Permutation(Variable):
             same = np.flatnonzero(kind == first)
             copies[first, : len(same)] = same
         return kind, copies
+
+    @property
+    def _sides(self) -> tuple[bool, bool]:
+        """Whether orders are the same from another slot on, and backwards."""
+        return "cycle" in self.symmetry, "reversal" in self.symmetry
 
     @property
     def size(self) -> float:
@@ -305,8 +310,7 @@ class Permutation(Variable):
         assert self.rules is not None
         most = min(LISTED, NUMBERS // self.n)
         out = np.empty((most, self.n), np.int64)
-        sides = ("cycle" in self.symmetry, "reversal" in self.symmetry)
-        count = compiled.every_order(self.rules.tables, *self._kinds, *sides, most, 200 * most, out)
+        count = compiled.every_order(self.rules.tables, *self._kinds, *self._sides, most, 200 * most, out)
         return None if count < 0 else out[:count][self._satisfying(out[:count])].copy()
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
@@ -359,8 +363,7 @@ class Permutation(Variable):
             return values
         orders = np.ascontiguousarray(values, np.int64)
         out = np.empty((len(orders), self.n), np.int64)
-        sides = ("cycle" in self.symmetry, "reversal" in self.symmetry)
-        compiled.canonical(orders, self.length, *self._kinds, *sides, out)
+        compiled.canonical(orders, self.length, *self._kinds, *self._sides, out)
         return out.astype(values.dtype, copy=False)
 
     def feasible(self, values: Rows, *, asked: bool = True) -> NDArray[np.bool_]:
@@ -400,14 +403,14 @@ class Permutation(Variable):
     def _check_items(self, row: Ints) -> None:
         """Each item at most as often as there is."""
         kind, copies = self._kinds
-        names = range(self.n) if self.items is None else self.items
         if row.min() < 0 or row.max() >= self.n:
             raise NotAPermutationError(f"items are 0..{self.n - 1}, got {row[(row < 0) | (row >= self.n)][0]}")
         counts, most = np.bincount(kind[row], minlength=self.n), (copies >= 0).sum(axis=1)
-        for item in np.flatnonzero(counts > most):
-            missing = [str(names[k]) for k in np.flatnonzero(counts < most)]
+        for item in np.flatnonzero(counts > most).tolist():
+            missing = [str(self.names[k]) for k in np.flatnonzero(counts < most).tolist()]
             lack = f"; missing: {', '.join(missing)}" if self.choose is None else ""
-            raise NotAPermutationError(f"{names[item]!r} is there {counts[item]} times, at most {most[item]} can be{lack}")
+            name = self.names[item]
+            raise NotAPermutationError(f"{name!r} is there {counts[item]} times, at most {most[item]} can be{lack}")
 
     def _numbers(self, points: Any) -> Any:
         """Names as item numbers, however deep they are nested."""
@@ -773,7 +776,7 @@ class AnySpace(ABC):
         rng = generator(seed)
         return np.concatenate([variable.spread(np.asarray(places), rng) for variable in self.variables.values()], axis=-1)
 
-    @property
+    @cached_property
     def ruled(self) -> bool:
         """Whether any variable has rules; see `kept`."""
         return any(variable.ruled for variable in self.variables.values())

@@ -436,6 +436,6 @@ def _effect(group: _Group, where: Ints, estimate: float, deviation: float, sign:
 
 def _names(order: Permutation) -> tuple[str, ...]:
     """What items are called; copies of one are numbered."""
-    items = [str(item) for item in (range(order.n) if order.items is None else order.items)]
+    items = list(map(str, order.names))
     count = Counter(items)
     return tuple(f"{item} ({items[: k + 1].count(item)})" if count[item] > 1 else item for k, item in enumerate(items))

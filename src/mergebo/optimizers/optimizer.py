@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,14 +18,13 @@ from mergebo.optimizers.knowledge import Knowledge
 from mergebo.optimizers.methods import make_method
 from mergebo.optimizers.pareto import Front, non_dominated, scalarised
 from mergebo.optimizers.recommendation import posterior
-from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, PermutationSpace, Real, Rows, Space, Variable
+from mergebo.optimizers.space_data import Where, space_from_data, space_to_data
+from mergebo.spaces import AnySpace, Rows
 from mergebo.surrogate.similarity import Floats
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
 Design: TypeAlias = Literal["spread", "uniform"]
-
-Where: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]] | None
 
 FORMAT = 2
 """Version of what `state` returns; 1, which is read too, had one exact objective and no prior knowledge."""
@@ -372,7 +370,7 @@ class Optimizer:
         """Everything but the heuristic, as plain data for JSON: `from_state` goes on exactly where this one is."""
         return {
             "format": FORMAT,
-            "space": _space_to_data(self.space),
+            "space": space_to_data(self.space),
             "method": self.method_name,
             "settings": {key: list(value) if isinstance(value, tuple) else value for key, value in self.settings.items()},
             "seed": self.seed,
@@ -410,7 +408,7 @@ class Optimizer:
                     else "the state had no heuristic: from_state(state) goes on without one"
                 )
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in state["settings"].items()}
-            space = _space_from_data(state["space"], where)
+            space = space_from_data(state["space"], where)
             made = cls(
                 space,
                 state["method"],
@@ -450,67 +448,3 @@ def _listed(value: Any) -> Any:
 
 def _unlisted(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _space_to_data(space: AnySpace) -> dict[str, Any]:
-    if isinstance(space, PermutationSpace):
-        return _order_to_data(space.order)
-    return {name: _variable_to_data(name, each) for name, each in space.variables.items()}
-
-
-def _check_options(name: str, choice: Choice) -> None:
-    """An error for options that would not come back from JSON as they are."""
-    for option in choice.options:
-        try:
-            same = json.loads(json.dumps(option)) == option
-        except (TypeError, ValueError):
-            same = False
-        if not same:
-            raise UnsupportedError(
-                f"a state is plain data for JSON, and the option {option!r} of {name} is none; take texts or numbers as "
-                "options, and look up what they stand for in the objective"
-            )
-
-
-def _variable_to_data(name: str, variable: Variable) -> list[Any]:
-    kind = type(variable).__name__
-    if isinstance(variable, Choice):
-        _check_options(name, variable)
-    if isinstance(variable, Permutation):
-        named = variable.items is not None or variable.options
-        return [kind, _order_to_data(variable) if named else variable.n]
-    return [kind, *map(_listed, vars(variable).values())]
-
-
-def _order_to_data(order: Permutation) -> dict[str, Any]:
-    """Dictionaries are lists of pairs, for JSON has only texts as keys; of a predicate it is kept that there is one."""
-
-    def plain(value: Any) -> Any:
-        value = value.items() if isinstance(value, dict) else value
-        return value if isinstance(value, str) or not isinstance(value, Iterable) else [plain(each) for each in value]
-
-    said = {name: True if name == "where" else plain(value) for name, value in order.options.items()}
-    return {"n": order.n, "items": None if order.items is None else list(order.items), **said}
-
-
-def _space_from_data(data: Mapping[str, Any], where: Where) -> AnySpace:
-    if "items" in data and "n" in data:
-        return PermutationSpace(**_order_options("order", data, where))
-    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Integer, Real, Choice)}
-    variables = {}
-    for name, (kind, *values) in data.items():
-        if values and isinstance(values[0], Mapping):
-            variables[name] = kinds[kind](**_order_options(name, values[0], where))
-        else:
-            variables[name] = kinds[kind](*values)
-    return Space(**variables)
-
-
-def _order_options(name: str, data: Mapping[str, Any], where: Where) -> dict[str, Any]:
-    """What `_order_to_data` wrote, as arguments."""
-    if data.get("where"):
-        predicate = where.get(name) if isinstance(where, Mapping) else where
-        if predicate is None:
-            raise ArgumentError(f"{name} had a predicate, which a state cannot hold: give it as from_state(..., where=f)")
-        data = {**data, "where": predicate}
-    return {**data, **{name: dict(data[name]) for name in ("fixed", "window") if name in data}}

@@ -8,7 +8,7 @@ marginal likelihood are tested equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from mergebo.errors import ArgumentError, UnsupportedError
 from mergebo.spaces import Rows
-from mergebo.surrogate.similarity import Floats, Product, Sum
+from mergebo.surrogate.similarity import Floats, Product, Sum, split
 
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
@@ -86,14 +86,6 @@ def standardised(values: Floats) -> tuple[Floats, float, float]:
     return (values - centre) / spread, centre, spread
 
 
-def by_terms(array: Floats, terms: Sequence[int]) -> Iterator[Floats]:
-    """What belongs to each term of a kernel, of something for every lengthscale; `terms` says how many each has."""
-    start = 0
-    for count in terms:
-        yield array[start : start + count]
-        start += count
-
-
 def negative_log_posterior(
     logs: Floats,
     distances: Floats,
@@ -116,9 +108,7 @@ def negative_log_posterior(
     rates = np.exp(-2 * logs[:factors])
     signals = [
         np.exp(log_outputscale - 0.5 * np.tensordot(own, each, axes=1))
-        for log_outputscale, own, each in zip(
-            log_outputscales, by_terms(rates, terms), by_terms(distances, terms), strict=True
-        )
+        for log_outputscale, own, each in zip(log_outputscales, split(rates, terms), split(distances, terms), strict=True)
     ]
     covariance = sum(signals[1:], signals[0].copy())
     covariance.flat[:: count + 1] += noise_variances(np.exp(log_noise), given)
@@ -349,8 +339,8 @@ class GP:
             outputscale * np.exp(np.tensordot(own, each, axes=1))
             for outputscale, own, each in zip(
                 self.hyperparameters.outputscales,
-                by_terms(self._weights, self.terms),
-                by_terms(distances, self.terms),
+                split(self._weights, self.terms),
+                split(distances, self.terms),
                 strict=True,
             )
         )
@@ -378,7 +368,7 @@ class GP:
         alpha, whitener = ((first * each).astype(np.float32) for each in (self.alpha, self.whitener.T))
         scans = [
             term.scan(row, self.rows, variable, move, own)
-            for term, own in zip(self.similarity.terms, by_terms(self._weights, self.terms), strict=True)
+            for term, own in zip(self.similarity.terms, split(self._weights, self.terms), strict=True)
         ]
         means, explained = [], []
         for exponent, *others in zip(*scans, strict=False):  # terms without the variable have no end
@@ -405,7 +395,7 @@ class GP:
         known = np.concatenate(
             [real.to_unit(self.rows[:, space.slices[name]]) for name, real in space.reals.items()], axis=1
         )
-        weights = by_terms(self._weights, self.terms)
+        weights = split(self._weights, self.terms)
         parts = [term.reals(row, self.rows, own) for term, own in zip(self.similarity.terms, weights, strict=True)]
         constant = self.mean + float(self._trend(row[None])[0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -264,7 +264,8 @@ class Joint(Similarity):
         return Joint(tuple(part.shaped(variable) for part in self.parts))
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        scans = [part.scan(centre, rows, move, own) for part, own in _own_weights(self.parts, weights)]
+        owns = split(weights, (part.lengthscales for part in self.parts))
+        scans = [part.scan(centre, rows, move, own) for part, own in zip(self.parts, owns, strict=True)]
         for blocks in zip(*scans, strict=True):
             yield sum(blocks[1:], start=blocks[0])
 
@@ -620,29 +621,32 @@ class Product:
 
         Without end the same block `(1, rows)` if the variable has no factor.
         """
-        fixed = np.zeros((1, len(rows)))
+        fixed, own = self._fixed(row, rows, weights, (variable,))
         blocks: Iterator[Singles] = (np.zeros((1, len(rows)), np.float32) for _ in itertools.count())
-        for name, (factor, own) in zip(self.factors, _own_weights(self.factors.values(), weights), strict=True):
-            if name == variable:
-                blocks = factor.scan(self.space.part(name, row), self.space.part(name, rows), move, own)
-            else:
-                distance = factor.distance(self.space.part(name, row[None]), self.space.part(name, rows))
-                fixed += np.tensordot(own, distance.reshape(len(own), 1, -1), axes=1)
+        if variable in own:
+            here, known = self.space.part(variable, row), self.space.part(variable, rows)
+            blocks = self.factors[variable].scan(here, known, move, own[variable])
         for block in blocks:
-            if len(self.factors) > 1 or variable not in self.factors:
+            if len(self.factors) > len(own):
                 block += fixed.astype(np.float32)
             yield block
 
     def reals(self, row: Rows, rows: Rows, weights: Floats) -> tuple[Floats, Floats]:
         """Weighted distances to rows without those of real variables, and the weights of these, zero if it has no factor."""
-        fixed, own_weights = np.zeros(len(rows)), dict.fromkeys(self.space.reals, 0.0)
-        for name, (factor, own) in zip(self.factors, _own_weights(self.factors.values(), weights), strict=True):
-            if name in own_weights:
-                own_weights[name] = float(own[0])
+        fixed, own = self._fixed(row, rows, weights, self.space.reals)
+        return fixed, np.array([float(own[name][0]) if name in own else 0.0 for name in self.space.reals])
+
+    def _fixed(self, row: Rows, rows: Rows, weights: Floats, free: Collection[str]) -> tuple[Floats, dict[str, Floats]]:
+        """Weighted distances to rows by all variables but the free ones, and the weights of these, if they have factors."""
+        fixed, own_weights = np.zeros(len(rows)), dict[str, Floats]()
+        owns = split(weights, (factor.lengthscales for factor in self.factors.values()))
+        for (name, factor), own in zip(self.factors.items(), owns, strict=True):
+            if name in free:
+                own_weights[name] = own
             else:
                 distance = factor.distance(self.space.part(name, row[None]), self.space.part(name, rows))
                 fixed += np.tensordot(own, distance.reshape(len(own), -1), axes=1)
-        return fixed, np.array(list(own_weights.values()))
+        return fixed, own_weights
 
     def kernel(self) -> Any:
         """The product as a GPyTorch kernel on whole rows."""
@@ -680,11 +684,12 @@ def _stacked(distances: Iterable[Floats]) -> Floats:
     return np.concatenate([each.reshape(-1, *each.shape[-2:]) for each in distances])
 
 
-def _own_weights(similarities: Iterable[Similarity], weights: Floats) -> Iterator[tuple[Similarity, Floats]]:
-    """Each similarity with the weights of its lengthscales."""
-    every = list(similarities)
-    ends = np.cumsum([each.lengthscales for each in every])[:-1]
-    return zip(every, np.split(weights, ends), strict=True)
+def split(array: Floats, counts: Iterable[int]) -> Iterator[Floats]:
+    """What belongs to each part of a kernel, of something for every lengthscale; `counts` says how many each has."""
+    start = 0
+    for count in counts:
+        yield array[start : start + count]
+        start += count
 
 
 SCANNED = 64

@@ -1,0 +1,79 @@
+"""Spaces as plain data for JSON, as a saved state holds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from mergebo.errors import ArgumentError, UnsupportedError
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, PermutationSpace, Real, Space, Variable
+
+Where: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]] | None
+"""The predicate of an order, or several by the names of their variables."""
+
+
+def space_to_data(space: AnySpace) -> dict[str, Any]:
+    """The space, for `space_from_data`."""
+    if isinstance(space, PermutationSpace):
+        return _order_to_data(space.order)
+    return {name: _variable_to_data(name, each) for name, each in space.variables.items()}
+
+
+def _check_options(name: str, choice: Choice) -> None:
+    """An error for options that would not come back from JSON as they are."""
+    for option in choice.options:
+        try:
+            same = json.loads(json.dumps(option)) == option
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise UnsupportedError(
+                f"a state is plain data for JSON, and the option {option!r} of {name} is none; take texts or numbers as "
+                "options, and look up what they stand for in the objective"
+            )
+
+
+def _variable_to_data(name: str, variable: Variable) -> list[Any]:
+    kind = type(variable).__name__
+    if isinstance(variable, Choice):
+        _check_options(name, variable)
+    if isinstance(variable, Permutation):
+        named = variable.items is not None or variable.options
+        return [kind, _order_to_data(variable) if named else variable.n]
+    return [kind, *(list(each) if isinstance(each, tuple) else each for each in vars(variable).values())]
+
+
+def _order_to_data(order: Permutation) -> dict[str, Any]:
+    """Dictionaries are lists of pairs, for JSON has only texts as keys; of a predicate it is kept that there is one."""
+
+    def plain(value: Any) -> Any:
+        value = value.items() if isinstance(value, dict) else value
+        return value if isinstance(value, str) or not isinstance(value, Iterable) else [plain(each) for each in value]
+
+    said = {name: True if name == "where" else plain(value) for name, value in order.options.items()}
+    return {"n": order.n, "items": None if order.items is None else list(order.items), **said}
+
+
+def space_from_data(data: Mapping[str, Any], where: Where) -> AnySpace:
+    """The space that `space_to_data` described; predicates, which are no data, are given again."""
+    if "items" in data and "n" in data:
+        return PermutationSpace(**_order_options("order", data, where))
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Permutation, Binary, Integer, Real, Choice)}
+    variables = {}
+    for name, (kind, *values) in data.items():
+        if values and isinstance(values[0], Mapping):
+            variables[name] = kinds[kind](**_order_options(name, values[0], where))
+        else:
+            variables[name] = kinds[kind](*values)
+    return Space(**variables)
+
+
+def _order_options(name: str, data: Mapping[str, Any], where: Where) -> dict[str, Any]:
+    """What `_order_to_data` wrote, as arguments."""
+    if data.get("where"):
+        predicate = where.get(name) if isinstance(where, Mapping) else where
+        if predicate is None:
+            raise ArgumentError(f"{name} had a predicate, which a state cannot hold: give it as from_state(..., where=f)")
+        data = {**data, "where": predicate}
+    return {**data, **{name: dict(data[name]) for name in ("fixed", "window") if name in data}}
