@@ -24,7 +24,7 @@ LAYERS = [
     ["surrogate"],
     ["acquisition"],
     ["optimizers"],
-    ["testing"],
+    ["testing", "integrations"],
     ["experiments"],
     ["cli"],
     ["__main__"],

@@ -854,7 +854,7 @@ class Space(AnySpace):
     A point is a dictionary of values by name. Many points are a list of such dictionaries, or one dictionary of arrays.
     """
 
-    def __init__(self, **variables: Variable) -> None:
+    def __init__(self, /, **variables: Variable) -> None:
         if not variables:
             raise ArgumentError("a space has at least one variable: Space(route=Permutation(5))")
         for name, variable in variables.items():

@@ -207,6 +207,10 @@ class Optimizer:
             made += [self._add(row) for row in rows]
         return made
 
+    def begin(self, point: Any) -> Trial:
+        """A pending trial of a point that was chosen elsewhere: told like any other, and considered by `ask` until then."""
+        return self._add(self._row(point))
+
     def _add(self, row: Rows) -> Trial:
         trial = Trial(len(self._trials), self.space.decode(row))
         self._trials.append(trial)

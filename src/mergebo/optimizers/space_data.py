@@ -16,7 +16,7 @@ Where: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object
 def space_to_data(space: AnySpace) -> dict[str, Any]:
     """The space, for `space_from_data`."""
     if isinstance(space, PermutationSpace):
-        return _order_to_data(space.order)
+        return order_to_data(space.order)
     return {name: _variable_to_data(name, each) for name, each in space.variables.items()}
 
 
@@ -40,11 +40,11 @@ def _variable_to_data(name: str, variable: Variable) -> list[Any]:
         _check_options(name, variable)
     if isinstance(variable, Permutation):
         named = variable.items is not None or variable.options
-        return [kind, _order_to_data(variable) if named else variable.n]
+        return [kind, order_to_data(variable) if named else variable.n]
     return [kind, *(list(each) if isinstance(each, tuple) else each for each in vars(variable).values())]
 
 
-def _order_to_data(order: Permutation) -> dict[str, Any]:
+def order_to_data(order: Permutation) -> dict[str, Any]:
     """Dictionaries are lists of pairs, for JSON has only texts as keys; of a predicate it is kept that there is one."""
 
     def plain(value: Any) -> Any:
@@ -63,14 +63,19 @@ def space_from_data(data: Mapping[str, Any], where: Where) -> AnySpace:
     variables = {}
     for name, (kind, *values) in data.items():
         if values and isinstance(values[0], Mapping):
-            variables[name] = kinds[kind](**_order_options(name, values[0], where))
+            variables[name] = order_from_data(name, values[0], where)
         else:
             variables[name] = kinds[kind](*values)
     return Space(**variables)
 
 
+def order_from_data(name: str, data: Mapping[str, Any], where: Where) -> Permutation:
+    """The order that `order_to_data` described."""
+    return Permutation(**_order_options(name, data, where))
+
+
 def _order_options(name: str, data: Mapping[str, Any], where: Where) -> dict[str, Any]:
-    """What `_order_to_data` wrote, as arguments."""
+    """What `order_to_data` wrote, as arguments."""
     if data.get("where"):
         predicate = where.get(name) if isinstance(where, Mapping) else where
         if predicate is None:

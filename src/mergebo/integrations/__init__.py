@@ -1,0 +1,1 @@
+"""mergebo inside other tools; each module needs its tool installed."""

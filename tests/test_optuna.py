@@ -1,0 +1,433 @@
+"""Optuna: orders in its studies, the sampler, and its own tests of samplers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
+from optuna.trial import TrialState
+
+import mergebo as mb
+from mergebo import errors
+from mergebo.integrations.optuna import (
+    CLAIM,
+    NOISE,
+    Coding,
+    PermutationSampler,
+    params,
+    permutation_params,
+    suggest,
+    suggest_permutation,
+)
+from mergebo.optimizers.methods import METHODS
+from mergebo.testing.strategies import spaces
+
+ITEMS = ["acid", "base", "salt", "water", "heat"]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
+def misplaced(order: list[Any]) -> float:
+    """How far items are from where they belong."""
+    return float(sum(abs(ITEMS.index(item) - slot) for slot, item in enumerate(order)))
+
+
+def study_of(objective: Callable[[optuna.Trial], Any], count: int, sampler: Any = None, **options: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=sampler or PermutationSampler("random", seed=0), **options)
+    study.optimize(objective, n_trials=count)
+    return study
+
+
+# --------------------------------------------------------------------------------------------- Optuna's tests of samplers
+
+
+class TestConformance(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
+    """Optuna's own suite; few random trials, so that models are used in it."""
+
+    @pytest.fixture
+    def sampler(self) -> Callable[[], optuna.samplers.BaseSampler]:
+        return lambda: PermutationSampler(n_startup_trials=3)
+
+
+# ---------------------------------------------------------------------------------------------------------------- coding
+
+
+@given(space=spaces(), seed=st.integers(0, 100))
+@settings(max_examples=60, deadline=None)
+def test_points_survive_the_way_through_parameters(space: mb.spaces.AnySpace, seed: int) -> None:
+    row = space.sample_rows((), seed=seed)
+    coding = Coding.of(space.variables)
+    held = coding.params(space, row)
+    assert held.keys() == coding.distributions.keys()
+    for name, distribution in coding.distributions.items():
+        assert distribution._contains(distribution.to_internal_repr(held[name]))
+    json.dumps([each for each in held.values() if isinstance(each, int | float)])
+    np.testing.assert_array_equal(coding.row(held), row)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"x{k}" for k in range(12)],
+        [f"x{k:02}" for k in range(12)],
+        [f"city_{k + 1}" for k in range(12)],
+        [f"order[{k}]" for k in range(12)],
+        [f"{k}" for k in range(12)],
+    ],
+)
+@pytest.mark.parametrize("last", [True, False])
+def test_lehmer_codes_are_found_whatever_they_are_called(names: list[str], last: bool) -> None:
+    digits = {name: IntDistribution(0, 11 - k) for k, name in enumerate(names)}
+    if not last:
+        del digits[names[-1]]
+    others = {"rate": FloatDistribution(1e-3, 1, log=True), "x": CategoricalDistribution(["a", None])}
+    coding = Coding.found(dict(sorted((digits | others).items())), Coding({}))
+    orders = [part for part in coding.parts.values() if isinstance(part.variable, mb.Permutation)]
+    assert [list(part.parameters) for part in orders] == [list(digits)]
+    assert orders[0].variable == mb.Permutation(12)
+    assert len(coding.parts) == 3
+
+
+@pytest.mark.parametrize(
+    "digits",
+    [
+        {"x0": IntDistribution(0, 3), "x1": IntDistribution(0, 3)},
+        {"x0": IntDistribution(0, 3), "x2": IntDistribution(0, 2), "x3": IntDistribution(0, 1)},
+        {"x0": IntDistribution(1, 3), "x1": IntDistribution(0, 2), "x2": IntDistribution(0, 1)},
+        {"x0": IntDistribution(0, 5), "x1": IntDistribution(0, 4), "x2": IntDistribution(0, 3)},
+        {"x0": IntDistribution(0, 2, step=2), "x1": IntDistribution(0, 1)},
+        {"x0": FloatDistribution(0, 2), "x1": IntDistribution(0, 1)},
+        {"x0": IntDistribution(0, 1)},
+    ],
+)
+def test_what_is_no_lehmer_code_stays_what_it_is(digits: dict[str, Any]) -> None:
+    coding = Coding.found(digits, Coding({}))
+    assert not [part for part in coding.parts.values() if isinstance(part.variable, mb.Permutation)]
+    assert coding.distributions == digits
+
+
+def test_two_variables_with_one_parameter() -> None:
+    with pytest.raises(errors.ArgumentError, match="two variables would have the parameter 'order1'"):
+        params(mb.Space(order=mb.Permutation(3), order1=mb.Real(0, 1)), {"order": [0, 1, 2], "order1": 0.5})
+
+
+# --------------------------------------------------------------------------------------------------------------- suggest
+
+
+SAMPLERS = {
+    "tpe": lambda: optuna.samplers.TPESampler(seed=0, n_startup_trials=3),
+    "random": lambda: optuna.samplers.RandomSampler(seed=0),
+    "ours": lambda: PermutationSampler("bops-h", seed=0, n_startup_trials=4),
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_any_sampler_drives_orders_that_keep_their_rules(sampler: str) -> None:
+    seen = []
+
+    def objective(trial: optuna.Trial) -> float:
+        order = suggest_permutation(trial, "order", ITEMS, before=[("acid", "base"), ("salt", "acid")], fixed={"heat": 2})
+        seen.append(order)
+        return misplaced(order)
+
+    study = study_of(objective, 12, SAMPLERS[sampler]())
+    for order in seen:
+        assert sorted(order) == sorted(ITEMS)
+        assert order.index("salt") < order.index("acid") < order.index("base")
+        assert order[2] == "heat"
+    assert [trial.user_attrs["order"] for trial in study.trials] == seen
+    if sampler == "ours":  # no other order keeps them all
+        assert len({tuple(order) for order in seen}) == min(12, 4)
+
+
+def test_other_shapes_of_order() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        some = suggest_permutation(trial, "some", 6, choose=3)
+        tour = suggest_permutation(trial, "tour", 5, symmetry=("cycle", "reversal"))
+        twice = suggest_permutation(trial, "twice", ["a", "a", "b"])
+        assert len(set(some)) == 3
+        assert tour[0] == 0
+        assert tour[1] < tour[-1]
+        assert sorted(twice) == ["a", "a", "b"]
+        return float(some[0] + tour[2])
+
+    study = study_of(objective, 20, PermutationSampler(seed=0, n_startup_trials=8))
+    space = study.sampler.optimizer(study).space
+    assert space.variables["some"].choose == 3
+    assert space.variables["tour"].symmetry == ("cycle", "reversal")
+    assert space.variables["twice"].items == ("a", "a", "b")
+    tried = {str(sorted(trial.user_attrs.items())) for trial in study.trials}
+    assert len(tried) == 20
+
+
+def test_a_trial_that_is_only_looked_at() -> None:
+    def objective(trial: optuna.trial.BaseTrial) -> float:
+        return misplaced(suggest_permutation(trial, "order", ITEMS))
+
+    study = study_of(objective, 5)
+    assert objective(study.best_trial) == study.best_value
+    assert objective(optuna.trial.FixedTrial(permutation_params("order", ITEMS, ITEMS))) == 0
+
+
+def test_orders_to_start_with() -> None:
+    study = optuna.create_study(sampler=PermutationSampler("random", seed=0))
+    study.enqueue_trial(permutation_params("order", ITEMS[::-1], ITEMS))
+    study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=2)
+    assert study.trials[0].user_attrs["order"] == ITEMS[::-1]
+
+
+def test_a_predicate_needs_the_space() -> None:
+    order = mb.Permutation(items=ITEMS, where=lambda order: order[0] != "acid")
+
+    def objective(trial: optuna.Trial) -> float:
+        found = suggest_permutation(trial, "order", order)
+        assert found[0] != "acid"
+        return misplaced(found)
+
+    study_of(objective, 15, PermutationSampler(space=mb.Space(order=order), seed=0, n_startup_trials=5))
+    pruned = study_of(objective, 30, optuna.samplers.RandomSampler(seed=0))
+    assert {trial.state for trial in pruned.trials} == {TrialState.COMPLETE, TrialState.PRUNED}
+    with pytest.raises(errors.ArgumentError, match=r"predicate, which a study cannot hold; give PermutationSampler"):
+        study_of(objective, 30, PermutationSampler(seed=0))
+
+
+def test_other_items_need_another_study() -> None:
+    study = study_of(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), 2)
+    with pytest.raises(errors.ArgumentError, match=r"the items of order are .*'heat'.* need another study"):
+        study.optimize(lambda trial: float(len(suggest_permutation(trial, "order", ["a", *ITEMS[1:]]))), n_trials=1)
+    assert study.trials[-1].state == TrialState.FAIL
+
+
+def test_rules_of_an_order_are_its_own() -> None:
+    with pytest.raises(errors.ArgumentError, match="its own, got before"):
+        permutation_params("order", [0, 1], mb.Permutation(2), before=[(0, 1)])
+
+
+# --------------------------------------------------------------------------------------------------------------- sampler
+
+
+def faq(n: int) -> Callable[[optuna.Trial], float]:
+    """The recipe in Optuna's FAQ, for a random round tour."""
+    places = np.random.default_rng(0).random((n, 2))
+
+    def decode(code: list[int]) -> list[int]:
+        left = list(range(n))
+        return [left.pop(digit) for digit in code]
+
+    def objective(trial: optuna.Trial) -> float:
+        order = decode([trial.suggest_int(f"x{i}", 0, n - i - 1) for i in range(n)])
+        return float(np.linalg.norm(places[order] - places[np.roll(order, 1)], axis=1).sum())
+
+    return objective
+
+
+def test_the_faq_becomes_good() -> None:
+    ours = study_of(faq(10), 50, PermutationSampler(seed=0))
+    theirs = study_of(faq(10), 50, optuna.samplers.TPESampler(seed=0))
+    assert ours.best_value < 0.85 * theirs.best_value
+    assert len({str(trial.params) for trial in ours.trials}) == 50
+    assert "next to each other" in str(ours.sampler.optimizer(ours).explain())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(method: str) -> None:
+    study = study_of(faq(6), 8, PermutationSampler(method, seed=0, n_startup_trials=4))
+    assert len({str(trial.params) for trial in study.trials}) == 8
+
+
+def mixed(trial: optuna.Trial) -> float:
+    order = suggest_permutation(trial, "order", ITEMS, before=[("acid", "base")])
+    heat = trial.suggest_float("temperature", 20, 80)
+    time = trial.suggest_int("minutes", 1, 100, log=True)
+    salt = trial.suggest_categorical("salt", ["K", "Na", None])
+    share = trial.suggest_float("share", 0, 1, step=0.25)
+    return misplaced(order) + abs(heat - 50) / 10 + abs(np.log(time / 10)) + (salt != "Na") + abs(share - 0.5)
+
+
+def test_ordinary_parameters_beside_orders() -> None:
+    study = study_of(mixed, 40, PermutationSampler(seed=0, n_startup_trials=10))
+    random = study_of(mixed, 40, optuna.samplers.RandomSampler(seed=0))
+    assert study.best_value < random.best_value
+    assert [*study.sampler.optimizer(study).space.variables] == ["order", "minutes", "salt", "share", "temperature"]
+
+
+def test_the_same_seed_gives_the_same_trials_also_after_a_break() -> None:
+    def one(trial: optuna.Trial) -> float:
+        return misplaced(suggest_permutation(trial, "order", ITEMS))
+
+    def sampler() -> PermutationSampler:
+        return PermutationSampler("bops-h", seed=3, n_startup_trials=4, space=mb.Space(order=mb.Permutation(items=ITEMS)))
+
+    whole = study_of(one, 10, sampler())
+    broken = study_of(one, 6, sampler())
+    broken.sampler = pickle.loads(pickle.dumps(sampler()))
+    broken.optimize(one, n_trials=4)
+    assert [trial.params for trial in broken.trials] == [trial.params for trial in whole.trials]
+    other = study_of(one, 10, PermutationSampler("bops-h", seed=4, n_startup_trials=4))
+    assert [trial.params for trial in other.trials] != [trial.params for trial in whole.trials]
+
+
+def test_failed_and_pruned_trials_are_not_tried_again() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        order = suggest_permutation(trial, "order", 4)
+        if order[0] == 0:
+            raise optuna.TrialPruned
+        return float("nan") if order[0] == 1 else float(order[2])
+
+    study = study_of(objective, 24, PermutationSampler("bops-h", seed=0, n_startup_trials=3))
+    assert len({str(trial.params) for trial in study.trials}) == 24
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL}
+    study.optimize(objective, n_trials=2)  # nothing is left, and it goes on
+    assert len(study.trials) == 26
+
+
+def test_running_trials_are_considered() -> None:
+    study = optuna.create_study(sampler=PermutationSampler("bops-h", seed=0, n_startup_trials=5))
+    study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=6)
+    running = [study.ask() for _ in range(6)]
+    orders = [tuple(suggest_permutation(trial, "order", ITEMS)) for trial in reversed(running)]
+    assert len(set(orders)) == 6
+    done = {tuple(trial.user_attrs["order"]) for trial in study.get_trials(states=(TrialState.COMPLETE,))}
+    assert not done & set(orders)
+
+
+def test_workers_that_choose_at_the_same_time() -> None:
+    """The second does not see the first at first, and chooses the same."""
+    study = optuna.create_study(sampler=PermutationSampler("bops-h", seed=0, n_startup_trials=5))
+    study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=6)
+    first = study.ask()
+    chosen = suggest_permutation(first, "order", ITEMS)
+    claim = study.get_trials(states=(TrialState.RUNNING,))[0].system_attrs[CLAIM]
+    assert claim.items() <= first.params.items()
+    read, calls = study.sampler._read, []
+
+    def blind(study: Any, coding: Any, trials: Any, seed: int) -> Any:
+        calls.append(seed)
+        seen = trials if len(calls) > 1 else [each for each in trials if each.number != first.number]
+        opt, numbers = read(study, coding, seen, seed)
+        if len(calls) == 1:
+            opt.ask = lambda: opt.begin({"order": chosen})
+        return opt, numbers
+
+    study.sampler._read = blind
+    assert suggest_permutation(study.ask(), "order", ITEMS) != chosen
+    assert len(set(calls)) == 2
+
+
+def test_threads() -> None:
+    seen, lock = [], threading.Lock()
+
+    def objective(trial: optuna.Trial) -> float:
+        order = suggest_permutation(trial, "order", ITEMS)
+        with lock:
+            seen.append(tuple(order))
+        return misplaced(order)
+
+    study = optuna.create_study(sampler=PermutationSampler("bops-h", seed=0, n_startup_trials=6))
+    study.optimize(objective, n_trials=6)
+    study.optimize(objective, n_trials=24, n_jobs=4)
+    assert len(set(seen[6:])) == 24
+    assert not set(seen[6:]) & set(seen[:6])
+    assert study.best_value == 0
+
+
+def test_constraints() -> None:
+    """The best order violates one, and the sampler learns to keep away from there."""
+
+    def objective(trial: optuna.Trial) -> float:
+        order = suggest_permutation(trial, "order", ITEMS)
+        trial.set_constraint("acid is late", 2.0 - order.index("acid"))
+        return misplaced(order)
+
+    study = study_of(objective, 40, PermutationSampler(seed=0, n_startup_trials=8))
+    kept = [
+        misplaced(list(order))
+        for order in mb.PermutationSpace(items=ITEMS).decode(all_orders())
+        if order[:2].count("acid") == 0
+    ]
+    assert study.best_value == min(kept)
+    later = [trial.constraints["acid is late"] <= 0 for trial in study.trials[20:]]
+    assert np.mean(later) > 0.7
+    opt = study.sampler.optimizer(study)
+    good = max(
+        each.value for each, trial in zip(opt.trials, study.trials, strict=True) if trial.constraints["acid is late"] <= 0
+    )
+    bad = [each.value for each, trial in zip(opt.trials, study.trials, strict=True) if trial.constraints["acid is late"] > 0]
+    assert min(bad) > good
+
+
+def all_orders() -> np.ndarray:
+    return mb.Permutation(5).every_row()
+
+
+def test_several_objectives() -> None:
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        order = suggest_permutation(trial, "order", ITEMS)
+        return misplaced(order), float(order.index("acid"))
+
+    study = study_of(objective, 30, PermutationSampler(seed=0, n_startup_trials=8), directions=["minimize", "maximize"])
+    opt = study.sampler.optimizer(study)
+    assert {trial.value for trial in opt.pareto} == {tuple(trial.values) for trial in study.best_trials}
+    assert (0.0, 0.0) in {tuple(trial.values) for trial in study.best_trials}
+
+
+def test_noise_of_a_trial() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr(NOISE, 0.5)
+        return misplaced(suggest_permutation(trial, "order", ITEMS))
+
+    study = study_of(objective, 6)
+    opt = study.sampler.optimizer(study)
+    assert [trial.noise for trial in opt.trials] == [0.5] * 6
+    assert opt.best.deviation > 0
+
+
+def test_maximised() -> None:
+    study = study_of(
+        lambda trial: -misplaced(suggest_permutation(trial, "order", ITEMS)),
+        40,
+        PermutationSampler(seed=0, n_startup_trials=8),
+        direction="maximize",
+    )
+    assert study.best_value == 0
+
+
+def test_a_whole_space() -> None:
+    space = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4), heat=mb.Real(20, 80), salt=mb.Choice(["K", "Na"]))
+    points = []
+
+    def objective(trial: optuna.Trial) -> float:
+        points.append(suggest(trial, space))
+        return points[-1]["heat"] + sum(points[-1]["picks"])
+
+    study = study_of(objective, 12, PermutationSampler(space=space, seed=0, n_startup_trials=6))
+    assert list(points[0]["picks"]) == [0] * 4  # the design is that of an Optimizer: none are taken first, then all
+    assert list(points[1]["picks"]) == [1] * 4
+    for trial, point in zip(study.trials, points, strict=True):
+        assert params(space, point) == trial.params
+    opt, numbers = study.sampler.read(study)
+    assert numbers == [*range(12)]
+    assert [trial.value for trial in opt.trials] == [trial.value for trial in study.trials]
+
+
+def test_bad_arguments_are_told_at_once() -> None:
+    with pytest.raises(errors.ArgumentError, match="did you mean 'auto'"):
+        PermutationSampler("aut")
+    with pytest.raises(errors.ArgumentError, match="is complete, so its parameters are not known"):
+        PermutationSampler().optimizer(optuna.create_study())
