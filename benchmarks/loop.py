@@ -49,23 +49,27 @@ def batches(group: str, instance: int, seed: int, rule: str) -> dict[str, Any]:
     return {"best": best, "score": float(normalised_score(best, random, problem.optimum.value))}
 
 
-def noise(group: str, instance: int, seed: int, measurements: int) -> dict[str, Any]:
+def noise(group: str, instance: int, seed: int) -> dict[str, Any]:
     """True values of the recommended point and of the one with the best measurement, as shares of the range."""
     problem = mb.problems.get(SMALL[group].format(seed=instance)).relabelled(seed)
     typical = problem.evaluate_rows(problem.space.sample_rows(1000, seed=0))
     wide = float(np.ptp(typical))
     rng = np.random.default_rng([seed, 7])
     opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=INITIAL, noisy=True)
-    for _ in range(measurements):
+    found: dict[str, Any] = {}
+    for count in range(1, MEASUREMENTS[-1] + 1):
         trial = opt.ask()
         opt.tell(trial, float(problem.evaluate(trial.point)) + NOISE * wide * rng.normal())
-    luckiest = min(opt.trials, key=lambda trial: trial.value)
-    true = {
-        name: float(problem.evaluate(trial.point) - typical.min()) / wide
-        for name, trial in (("recommended", opt.best), ("luckiest", luckiest))
-    }
-    truth = float(problem.evaluate(opt.best.point))
-    return true | {"off": (opt.best.value - truth) / opt.best.deviation, "points": len({str(t.point) for t in opt.trials})}
+        if count in MEASUREMENTS:
+            best, luckiest = opt.best, min(opt.trials, key=lambda trial: trial.value)
+            true, lucky = (float(problem.evaluate(each.point)) for each in (best, luckiest))
+            found[str(count)] = {
+                "recommended": (true - typical.min()) / wide,
+                "luckiest": (lucky - typical.min()) / wide,
+                "off": (best.value - true) / best.deviation,
+                "points": len({str(each.point) for each in opt.trials}),
+            }
+    return found
 
 
 def objectives(n: int, instance: int, seed: int, method: str) -> dict[str, Any]:
@@ -88,7 +92,7 @@ def jobs(instances: list[int], seeds: list[int], parts: list[str]) -> Iterator[t
             if "batches" in parts:
                 yield from (("batches", (group, instance, seed, rule)) for rule in RULES for group in SMALL)
             if "noise" in parts:
-                yield from (("noise", (group, instance, seed, count)) for count in MEASUREMENTS for group in NOISY)
+                yield from (("noise", (group, instance, seed)) for group in NOISY)
             if "objectives" in parts:
                 yield from (("objectives", (8, instance, seed, method)) for method in ("auto", "bops-h", "random"))
 
@@ -115,14 +119,21 @@ def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
     yield table
     noisy = {key[1:]: value for key, value in found.items() if key[0] == "noise"}
     title = "true value, in ranges of random values"
-    table = Table("measurements", "class", "runs", "recommended", "luckiest", "better", "worse", title=title)
+    columns = ("measurements", "class", "runs", "recommended", "luckiest", "difference", "better", "worse", "deviations off")
+    table = Table(*columns, title=title)
     for count, group in ((count, group) for count in MEASUREMENTS for group in (*NOISY, None)):
-        own = [value for key, value in noisy.items() if group in (None, key[0]) and key[-1] == count]
+        own = [value[str(count)] for key, value in noisy.items() if group in (None, key[0])]
         if own:
             pairs = [(value["recommended"], value["luckiest"]) for value in own]
             means = [f"{mean(each):.3f}" for each in zip(*pairs, strict=True)]
-            better, worse = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
-            table.add_row(str(count), group or "all", str(len(own)), *means, str(better), str(worse))
+            differences = np.array([a - b for a, b in pairs])
+            error = differences.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.nan
+            better, worse = (differences < 0).sum(), (differences > 0).sum()
+            off = mean(value["off"] for value in own)
+            difference = f"{differences.mean():+.3f} ± {error:.3f}"
+            table.add_row(
+                str(count), group or "all", str(len(own)), *means, difference, f"{better}", f"{worse}", f"{off:+.2f}"
+            )
     yield table
     volumes = {key[1:]: value["hypervolume"] for key, value in found.items() if key[0] == "objectives"}
     table = Table("method", "runs", "hypervolume", title="two linear orderings of 8 items, 60 trials")
@@ -135,14 +146,14 @@ def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
 def main() -> None:
     """Run what is missing and show the tables; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--instances", default="100", help="such as 100,101; of 100 to 104")
+    parser.add_argument("--instances", default="100", help="such as 100,101; of 100 to 199, for batches to 104")
     parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--parts", default="batches,noise,objectives")
     parser.add_argument("--rules", default=",".join(RULES))
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    if not set(arguments.instances.split(",")) <= {str(each) for each in range(100, 105)}:
-        parser.error("instances that methods may be designed on are 100 to 104")
+    if not set(arguments.instances.split(",")) <= {str(each) for each in range(100, 200)}:
+        parser.error("instances that methods may be designed on are 100 to 199")
     instances, seeds = ([int(each) for each in given.split(",")] for given in (arguments.instances, arguments.seeds))
     record = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"runs": {}}
     with one_thread():
