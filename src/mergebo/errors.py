@@ -22,6 +22,8 @@ __all__ = [
     "SearchLimitError",
     "ShapeError",
     "SlotError",
+    "StorageError",
+    "TableError",
     "TrialError",
     "UnsupportedError",
     "unknown_choice",
@@ -78,6 +80,14 @@ class InstanceFileError(MergeboError, ValueError):
 
 class RecordFileError(MergeboError, ValueError):
     """A file of results with a line that cannot be read; the message gives the file and the line."""
+
+
+class StorageError(MergeboError, RuntimeError):
+    """A storage of studies that cannot be opened, or a study in it that is not there or not what was expected."""
+
+
+class TableError(MergeboError, ValueError):
+    """A table of results that cannot be read; the message gives the file, the lines and what is wrong there."""
 
 
 class SearchLimitError(MergeboError, RuntimeError):

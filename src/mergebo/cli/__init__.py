@@ -1,4 +1,4 @@
-"""The command line: `mergebo --help`."""
+"""The command line: `mergebo --help`. One module for each command, which loads what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import sys
 
 import typer
 
+from mergebo.cli.ask import ask
 from mergebo.cli.bench import bench
+from mergebo.cli.best import best
+from mergebo.cli.demo import demo
+from mergebo.cli.exchange import export, import_
+from mergebo.cli.lists import methods, problems
+from mergebo.cli.new import new
+from mergebo.cli.optimize import optimize
+from mergebo.cli.plot import plot
+from mergebo.cli.show import show
+from mergebo.cli.tell import fail, tell
 from mergebo.errors import MergeboError
 
 app = typer.Typer(
@@ -16,12 +26,16 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.add_typer(bench, name="bench")
-
-
-@app.callback()
-def _root() -> None:
-    """Keeps `bench` a command of its own."""
+PANELS = {
+    "A program of yours says how good an order is": {"optimize": optimize},
+    "You say how good an order is": {"new": new, "ask": ask, "tell": tell, "fail": fail},
+    "What came of it": {"best": best, "show": show, "plot": plot, "export": export, "import": import_},
+    "What there is": {"demo": demo, "methods": methods, "problems": problems},
+}
+for _panel, _commands in PANELS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, rich_help_panel=_panel)(_command)
+app.add_typer(bench, name="bench", rich_help_panel="What there is")
 
 
 def main() -> None:
@@ -31,3 +45,6 @@ def main() -> None:
     except MergeboError as error:
         print(f"mergebo: {error}", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:  # such as `mergebo show | head`
+        sys.stderr.close()
+        sys.exit(0)

@@ -28,7 +28,15 @@ from mergebo.optimizers.space_data import order_from_data, order_to_data
 from mergebo.permutations import lehmer_decode, lehmer_encode
 from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real, Rows, Space, Variable
 
-__all__ = ["PermutationSampler", "params", "permutation_params", "suggest", "suggest_permutation"]
+__all__ = [
+    "PermutationSampler",
+    "distributions",
+    "params",
+    "permutation_params",
+    "read_point",
+    "suggest",
+    "suggest_permutation",
+]
 
 REMEMBERED = "mergebo:"
 """Before the name of an order: the attribute of a study that holds its items and rules."""
@@ -265,6 +273,19 @@ def permutation_params(
 def params(space: AnySpace, point: Any) -> dict[str, Any]:
     """The parameters that hold a point of a space, as `suggest` reads them."""
     return Coding.of(space.variables).params(space, space.encode(point))
+
+
+def distributions(space: AnySpace) -> dict[str, BaseDistribution]:
+    """The parameters of a space and what they may be, for `optuna.create_trial`."""
+    return Coding.of(space.variables).distributions
+
+
+def read_point(space: AnySpace, trial: FrozenTrial) -> Any:
+    """The point of a space that a trial has, as `suggest` gave it; None if it has none."""
+    coding, held = Coding.of(space.variables), _held(trial)
+    if any(name not in held for name, each in coding.distributions.items() if not each.single()):
+        return None
+    return space.decode(coding.row(held).astype(space.dtype))
 
 
 def _order(items: int | Sequence[Any] | Permutation, rules: Mapping[str, Any]) -> Permutation:

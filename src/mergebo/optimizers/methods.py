@@ -33,6 +33,20 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 """Each name with its class and settings."""
 
+ABOUT = {
+    "auto": "finds out which structure matters and uses it; the default",
+    "mergebo": "Gaussian process with the Merge kernel on the order as given (Xie & Chen 2026)",
+    "bops-h": "Gaussian process with the Mallows kernel on ranks: indifferent to item numbers (Deshwal et al. 2022)",
+    "bops-random": "the same with as many random comparisons as Merge has",
+    "spearman": "Gaussian process with Spearman's footrule",
+    "combo": "a lengthscale for every slot (Oh et al. 2019)",
+    "turbo": "TuRBO-1 on the cube, orders read off by sorting (Eriksson et al. 2019)",
+    "random": "uniform random orders",
+    "local-search": "hill climbing with restarts",
+    "genetic": "order crossover and mutation",
+}
+"""What each is, in a line."""
+
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "paper-low": {

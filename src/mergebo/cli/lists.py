@@ -1,0 +1,57 @@
+"""`mergebo problems` and `mergebo methods`: what there is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mergebo.cli.screen import Json, console, number, print_json
+
+
+def problems(
+    family: Annotated[str, typer.Argument(help="Such as `tsp`; all of them otherwise.")] = "",
+    as_json: Json = False,
+) -> None:
+    """List the benchmark problems that come along, with their sizes and best known values.
+
+    Example: `mergebo problems tsp`
+    """
+    from rich.table import Table
+
+    from mergebo.problems import available, get
+
+    found = [get(name) for name in available(family or None)]
+    if as_json:
+        print_json([{"name": each.name, "numbers": each.space.width, "best known": _best(each)} for each in found])
+        return
+    table = Table("problem", "numbers in a point", "best known value", box=None, header_style="bold")
+    for each in found:
+        table.add_row(each.name, str(each.space.width), number(_best(each)))
+    console().print(table)
+    console().print(
+        '\nIn Python: mb.problems.get("tsp:a280"); ~7 behind a name renames the items at random, with seed 7.', markup=False
+    )
+
+
+def _best(problem: object) -> float | None:
+    optimum = getattr(problem, "optimum", None)
+    return None if optimum is None else float(optimum.value)
+
+
+def methods(as_json: Json = False) -> None:
+    """List the methods, with what each is.
+
+    Example: `mergebo methods`
+    """
+    from rich.table import Table
+
+    from mergebo.optimizers.methods import ABOUT
+
+    if as_json:
+        print_json(ABOUT)
+        return
+    table = Table("method", "what it is", box=None, header_style="bold")
+    for name, text in ABOUT.items():
+        table.add_row(name, text)
+    console().print(table)

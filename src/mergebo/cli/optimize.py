@@ -1,0 +1,195 @@
+"""`mergebo optimize`: run a program until the budget is spent."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mergebo.cli.screen import (
+    Json,
+    as_data,
+    best_so_far,
+    console,
+    number,
+    numbers,
+    point_text,
+    print_json,
+    sparkline,
+    trial_table,
+)
+from mergebo.cli.studies import HERE, Directions, Method, Noisy, Seed, Setup, Storage, Study, begin, check_directions
+from mergebo.cli.words import ORDER, Words, about_a_space
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+    from mergebo.cli.workers import Workers
+
+INITIAL = 20
+SHOWN = 8
+"""Of the last trials on the screen."""
+
+
+@about_a_space
+def optimize(
+    words: Words,
+    command: Annotated[str, typer.Option(help="Your program: `./simulate {order}`; it prints its value last.")],
+    budget: Annotated[int, typer.Option(min=1, help="How many trials in all, those that are there already included.")],
+    name: Annotated[str, typer.Option("--study", help="What the study is called.")] = "study",
+    storage: Storage = HERE,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many programs run at the same time.")] = 1,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds after which a program is stopped: failed.")
+    ] = None,
+    retries: Annotated[int, typer.Option(min=0, help="How often a program that failed is run again.")] = 0,
+    shell: Annotated[bool, typer.Option("--shell", help="The command is for a shell: pipes, variables.")] = False,
+    direction: Directions = None,
+    method: Method = "auto",
+    initial: Annotated[
+        int | None, typer.Option(min=1, help="How many random points come first; a third, at most 20.")
+    ] = None,
+    noisy: Noisy = False,
+    seed: Seed = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the best order for a program of yours: it is run with one order after the other and prints how good each is.
+
+    `{order}` becomes one argument for each item; within a longer argument, as in `--order={order}`, items are joined by
+    commas, and by something else with `{order:-}`. `{json}` is all as JSON, `{trial}` the number, `{result}` a file for the
+    result instead of the standard output, and other variables have their names. No shell is used unless you say `--shell`.
+
+    What is printed last is the value: `3.2` or `loss: 3.2`. A program that fails, hangs or prints none is a failed trial.
+    Stop it with Ctrl-C; the same command goes on where it was. Run it on several machines with a common `--storage` to share
+    the work. Exit status: 0, 1 if no trial gave a value, 2 for what cannot be, 130 if it was stopped.
+
+    Example: `mergebo optimize --items a,b,c,d --budget 60 --command './simulate {order}' --before a:b --jobs 4`
+    """
+    from mergebo.cli.program import Program
+    from mergebo.cli.workers import Workers
+
+    space, directions = words.space(), check_directions(direction)
+    program = Program(command, shell=shell, timeout=timeout, retries=retries, values=len(directions))
+    program.check(list(space.variables), [ORDER])
+    setup = Setup(space, method, seed, initial or min(INITIAL, max(1, budget // 3)), noisy)
+    study = begin(storage, name, setup, directions, beats=True, resume=True)
+    before = len([trial for trial in study.trials() if trial.state.is_finished()])
+    if before and not (quiet or as_json):
+        console().print(f"{study.name} has {before} trials; going on.")
+    workers = Workers(study, program, budget, jobs)
+    watch = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
+    with _stopping(workers.stop):
+        workers.start()
+        watch(study, workers)
+        workers.join()
+    _result(study, budget, as_json)
+    if workers.stopped.is_set():
+        typer.echo("Stopped. Everything is stored; the same command goes on from here.", err=True)
+        raise typer.Exit(130)
+
+
+@contextmanager
+def _stopping(stop: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C or termination stops the workers; a second one is as hard as ever."""
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        for each, was in before.items():
+            signal.signal(each, was)
+        stop()
+
+    before = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, was in before.items():
+            signal.signal(each, was)
+
+
+def _finished(workers: Workers) -> Iterator[FrozenTrial | None]:
+    """Trials as they end, and None now and then in between."""
+    while workers.running or not workers.finished.empty():
+        try:
+            yield workers.finished.get(timeout=0.2)
+        except queue.Empty:
+            yield None
+
+
+def _silently(study: Study, workers: Workers) -> None:
+    for _ in _finished(workers):
+        pass
+
+
+def _as_json(study: Study, workers: Workers) -> None:
+    for trial in _finished(workers):
+        if trial is not None:
+            print_json(as_data(study, trial))
+
+
+def _line_by_line(study: Study, workers: Workers) -> None:
+    from mergebo.cli.studies import REASON
+
+    for trial in _finished(workers):
+        if trial is not None:
+            said = numbers(trial.values) or f"failed: {trial.user_attrs.get(REASON, '')}"
+            typer.echo(f"trial {trial.number}: {said}  {point_text(study.point(trial))}")
+
+
+def _live(study: Study, workers: Workers) -> None:
+    """A table of the last trials, the best value so far as bars, and how far it is."""
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    def picture() -> Any:
+        trials = study.trials()
+        done = [trial for trial in trials if trial.state.is_finished()]
+        going = [trial for trial in trials if trial.state.name == "RUNNING"]
+        curve = best_so_far(study, done)
+        best = [trial.number for trial in study.optuna.best_trials] if curve else []
+        head = Text(f"{study.name}: {len(done)} of {workers.budget} trials, {len(going)} running", style="bold")
+        parts: list[Any] = [head]
+        if len(study.directions) == 1 and curve:
+            parts.append(Text(f"best so far {number(curve[-1])}  {sparkline(curve)}"))
+        shown = [trial for trial in done if trial.number in best][:3] + [each for each in done if each.number not in best][
+            -SHOWN:
+        ]
+        return Group(*parts, trial_table(study, sorted(shown + going, key=lambda trial: trial.number), best))
+
+    with Live(picture(), console=console(), auto_refresh=False, transient=True) as live:
+        for trial in _finished(workers):
+            if trial is not None:
+                live.update(picture(), refresh=True)
+
+
+def _result(study: Study, budget: int, as_json: bool) -> None:
+    """The best of all, and where to look further."""
+    trials = study.trials()
+    done = [trial for trial in trials if trial.state.name == "COMPLETE"]
+    failed = len([trial for trial in trials if trial.state.is_finished()]) - len(done)
+    if as_json:
+        best = study.optuna.best_trials if done else []
+        print_json(
+            {"study": study.name, "done": len(done), "failed": failed, "best": [as_data(study, each) for each in best]}
+        )
+    elif done:
+        out = console()
+        out.print(f"{len(done)} trials" + (f", {failed} failed" if failed else ""))
+        if len(study.directions) == 1:
+            trial = study.optuna.best_trial
+            out.print(f"Best: [bold]{number(trial.value)}[/] in trial {trial.number}")
+            out.print(point_text(study.point(trial)), markup=False)
+            if study.setup.noisy:
+                out.print("`mergebo best` says which is expected to be the best, for values are noisy.")
+        else:
+            out.print(trial_table(study, study.optuna.best_trials, title="No other trial beats these in all objectives"))
+    if not done:
+        if not as_json:
+            typer.echo("No trial gave a value.", err=True)
+        raise typer.Exit(1)

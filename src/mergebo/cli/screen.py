@@ -1,0 +1,130 @@
+"""What commands print: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+    from rich.console import Console
+    from rich.table import Table
+
+    from mergebo.cli.studies import Study
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def print_json(data: Any) -> None:
+    """One line of JSON, where nan is null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        if isinstance(value, Mapping):
+            return {str(key): plain(each) for key, each in value.items()}
+        return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+    typer.echo(json.dumps(plain(data), ensure_ascii=False))
+
+
+def sparkline(values: Sequence[float], width: int = 60) -> str:
+    """Values as a row of bars; of many, as many as there is room for."""
+    if len(values) > width:
+        values = [values[round(k * (len(values) - 1) / (width - 1))] for k in range(width)]
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round((value - low) * scale)] for value in values)
+
+
+def number(value: float | None) -> str:
+    """A number as people write it."""
+    return "" if value is None else f"{value:.6g}"
+
+
+def numbers(values: Iterable[float] | None) -> str:
+    """One number, or several."""
+    return ", ".join(map(number, values or ()))
+
+
+def order_text(items: Sequence[Any]) -> str:
+    """An order to read."""
+    return " → ".join(map(str, items))
+
+
+def point_text(point: Mapping[str, Any] | None) -> str:
+    """A point to read: its order, then the other variables by name."""
+    from mergebo.cli.words import ORDER
+
+    if point is None:
+        return ""
+    rest = ", ".join(f"{name} = {_short(value)}" for name, value in point.items() if name != ORDER)
+    return order_text(point[ORDER]) + (f"   ({rest})" if rest else "")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(map(str, value)) if set(value) <= {0, 1} else str(value)
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def as_data(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """A trial for machines."""
+    from mergebo.cli.studies import REASON
+
+    return {
+        "trial": trial.number,
+        "state": STATES[trial.state.name],
+        "value": trial.values[0] if trial.values and len(study.directions) == 1 else trial.values,
+        "point": study.point(trial),
+        **({"reason": trial.user_attrs[REASON]} if REASON in trial.user_attrs else {}),
+    }
+
+
+STATES = {"COMPLETE": "done", "RUNNING": "pending", "WAITING": "queued", "FAIL": "failed", "PRUNED": "failed"}
+
+
+def best_so_far(study: Study, trials: Iterable[FrozenTrial]) -> list[float]:
+    """The best first value after each finished trial that has one."""
+    better = max if study.directions[0] == "maximize" else min
+    out: list[float] = []
+    for trial in trials:
+        if trial.values is not None and trial.state.name == "COMPLETE":
+            out.append(better(out[-1], trial.values[0]) if out else trial.values[0])
+    return out
+
+
+def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int] = (), title: str | None = None) -> Table:
+    """Trials to read; the best ones are marked."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from mergebo.cli.studies import REASON
+
+    marked = set(best)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column("trial", justify="right", no_wrap=True)
+    table.add_column("value" if len(study.directions) == 1 else "values", justify="right", no_wrap=True)
+    table.add_column("")
+    for trial in trials:
+        state = STATES[trial.state.name]
+        what = Text(point_text(study.point(trial)))
+        if state == "failed":
+            what = Text(f"{trial.user_attrs.get(REASON, '')}  ", style="red") + what
+        value = numbers(trial.values) if state == "done" else state
+        style = "bold green" if trial.number in marked else "dim" if state in ("failed", "queued") else ""
+        table.add_row(str(trial.number), value, what, style=style)
+    return table
