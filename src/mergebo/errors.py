@@ -17,11 +17,13 @@ __all__ = [
     "MergeboError",
     "NotAPermutationError",
     "NotNumbersError",
+    "ProgramError",
     "RecordFileError",
     "RuleError",
     "SearchLimitError",
     "ShapeError",
     "SlotError",
+    "StoppedError",
     "StorageError",
     "TableError",
     "TrialError",
@@ -92,6 +94,14 @@ class TableError(MergeboError, ValueError):
 
 class SearchLimitError(MergeboError, RuntimeError):
     """An exact search was stopped at its limit before it had proved its answer."""
+
+
+class ProgramError(MergeboError, RuntimeError):
+    """The user's program did not report a value; the message says what it did instead."""
+
+
+class StoppedError(MergeboError, RuntimeError):
+    """Stopped on request before there was a value, which is no failure of what was tried."""
 
 
 def unknown_choice(what: str, given: object, choices: Iterable[str]) -> ArgumentError:

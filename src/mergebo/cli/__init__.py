@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-PANELS = {
+PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "A program of yours says how good an order is": {"optimize": optimize},
     "You say how good an order is": {"new": new, "ask": ask, "tell": tell, "fail": fail},
     "What came of it": {"best": best, "show": show, "plot": plot, "export": export, "import": import_},

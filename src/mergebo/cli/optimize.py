@@ -77,7 +77,8 @@ def optimize(
 
     space, directions = words.space(), check_directions(direction)
     program = Program(command, shell=shell, timeout=timeout, retries=retries, values=len(directions))
-    program.check(list(space.variables), [ORDER])
+    items: Any = space.variables[ORDER]
+    program.check(list(space.variables), {ORDER: items.names})
     setup = Setup(space, method, seed, initial or min(INITIAL, max(1, budget // 3)), noisy)
     study = begin(storage, name, setup, directions, beats=True, resume=True)
     before = len([trial for trial in study.trials() if trial.state.is_finished()])

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from mergebo.cli.screen import best_so_far, number, numbers, point_text
+from mergebo.cli.screen import best_so_far, numbers, point_text
 from mergebo.cli.words import ORDER
 from mergebo.look import LOOK
 
@@ -140,7 +140,7 @@ def _heat(
         axes.spines[:].set_visible(False)
         bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02)
         bar.set_label(label)
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
     return figure
 
 

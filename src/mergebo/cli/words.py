@@ -137,10 +137,14 @@ def about_a_space(command: Callable[..., None]) -> Callable[..., None]:
         words = Words(**{each.name: given.pop(each.name) for each in options})
         command(words=words, **given)
 
-    rest = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own.parameters.values() if each.name != "words"]
-    run.__signature__ = inspect.Signature([*options, *rest])  # type: ignore[attr-defined]
     known = get_type_hints(command, include_extras=True)
-    run.__annotations__ = {**hints, **{name: each for name, each in known.items() if name not in ("words", "return")}}
+    rest = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=known[each.name])
+        for each in own.parameters.values()
+        if each.name != "words"
+    ]
+    run.__signature__ = inspect.Signature([*options, *rest])  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in (*options, *rest)}
     return run
 
 

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mergebo.errors import ArgumentError, ExhaustedError, UnsupportedError
+from mergebo.optimizers.explanation import Explanation
 from mergebo.optimizers.optimizer import Optimizer, Trial
 from mergebo.optimizers.pareto import Front
 from mergebo.spaces import AnySpace
@@ -37,6 +38,8 @@ class Result:
     """The best trial, or the front of several objectives."""
     trials: tuple[Trial, ...]
     ended: str
+    optimizer: Optimizer
+    """The run itself, which can go on: `ask`, `tell`, `state`."""
 
     @property
     def best(self) -> Trial | None:
@@ -56,9 +59,14 @@ class Result:
         """The best value after each finished trial, failed ones included."""
         if isinstance(self.found, Front):
             raise UnsupportedError("several objectives have no best value; see pareto")
-        values = [np.inf if trial.value is None else trial.value for trial in self.trials]
-        best: np.ndarray = np.minimum.accumulate(values)
+        up = self.optimizer.direction == "maximize"
+        values = [(-np.inf if up else np.inf) if trial.value is None else trial.value for trial in self.trials]
+        best: np.ndarray = (np.maximum if up else np.minimum).accumulate(values)
         return best
+
+    def explain(self, objective: int | None = None) -> Explanation:
+        """What the results say; see `Optimizer.explain`."""
+        return self.optimizer.explain(objective)
 
 
 def minimize(
@@ -108,7 +116,7 @@ def minimize(
             with nullcontext(executor) if executor is not None else _threads(count) as pool:
                 ended = _side_by_side(optimizer, objective, budget, clock, after, pool, count)
     found = optimizer.best if optimizer.objectives == 1 else optimizer.pareto
-    return Result(found, optimizer.trials, ended)
+    return Result(found, optimizer.trials, ended, optimizer)
 
 
 After: TypeAlias = Callable[[Trial], bool]

@@ -1,0 +1,755 @@
+"""The user's own program: what it is given, what is read from it, and that it cannot hang or harm the caller."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mergebo.cli import program as module
+from mergebo.cli.program import Program
+from mergebo.errors import ArgumentError, MergeboError, ProgramError, StoppedError
+
+ABC = {"order": ["b", "c", "a"]}
+HOSTILE = [
+    "two words",
+    "a,b",
+    "it's",
+    'say "hi"',
+    "größe 中文 🎈",
+    "two\nlines\n",
+    ";touch pwned",
+    "$(touch pwned)",
+    "`touch pwned`",
+    "&& touch pwned #",
+    "'; touch pwned; '",
+    "'\"'\"'; touch pwned #",
+    "$HOME ${HOME} ~ *",
+    "a[$(touch pwned)]",
+    "back\\slash\\",
+    "-n",
+    "--help",
+    "2",
+    "x=y",
+    "",
+    " ",
+    "\t",
+    "{order}",
+    "}{",
+    "%s",
+]
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
+ITEMS = st.lists(st.one_of(TEXTS, st.sampled_from(HOSTILE)), min_size=1, max_size=6)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Each test in an empty folder of its own, impatient, with temporary files of its own, which must be gone at its end."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(module, "GRACE", 0.5)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    assert not list(temporary.iterdir())
+    assert not (tmp_path / "pwned").exists()
+
+
+def script(text: str, name: str = "simulate") -> str:
+    """A shell script in the current folder, as the first word of a command."""
+    path = Path(name)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return f"./{name}"
+
+
+def python(code: str) -> str:
+    """Python code as the first words of a command."""
+    return f"{shlex.quote(sys.executable)} -S -c {shlex.quote(code.replace('{', '{{').replace('}', '}}'))}"
+
+
+ECHO = python("import json, sys; json.dump(sys.argv[1:], open('received', 'w')); print(1)")
+
+
+def received() -> list[str]:
+    return json.loads(Path("received").read_text())
+
+
+def arguments(command: str, point: dict[str, Any] = ABC, **options: Any) -> list[str]:
+    return Program(command, **options).arguments(point, 7, Path("/tmp/result"))
+
+
+def in_shell(command: str, point: dict[str, Any] = ABC) -> list[str]:
+    """What the program receives from a shell, according to `shlex` for the words and plain replacement for variables."""
+    shell, flag, text = arguments(command, point, shell=True)
+    assert (shell, flag) == ("/bin/sh", "-c")
+    variables: dict[str, str] = {}
+    words: list[str] = []
+    for word in shlex.split(text):
+        name, equals, value = word.partition("=")
+        if equals and name.startswith("mergebo_") and not words:
+            variables[name] = value
+        else:
+            words.append(re.sub(r"\$\{(mergebo_\d+)\}", lambda match: variables[match[1]], word))
+    return words
+
+
+def measure(command: str, point: dict[str, Any] = ABC, **options: Any) -> tuple[float, ...]:
+    return Program(command, **options).measure(point, 7)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and that nobody waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(path: str) -> str:
+    """The content of a file that a program writes soon."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        if os.path.exists(path) and (text := Path(path).read_text()):
+            return text
+        time.sleep(0.01)
+    raise AssertionError(f"{path} was not written")
+
+
+class TestTemplate:
+    @pytest.mark.parametrize(
+        ("command", "expected"),
+        [
+            ("run {order}", ["run", "b", "c", "a"]),
+            ("run '{order}' x", ["run", "b", "c", "a", "x"]),
+            ("run --order={order}", ["run", "--order=b,c,a"]),
+            ("run {order}.txt", ["run", "b,c,a.txt"]),
+            ("run {order:-}", ["run", "b-c-a"]),
+            ("run {order: }", ["run", "b c a"]),
+            ("run '{order: }'", ["run", "b c a"]),
+            ("run {order:}", ["run", "bca"]),
+            ("run {order:, }|{order:::}", ["run", "b, c, a|b::c::a"]),
+            ("run {order}{order}", ["run", "b,c,ab,c,a"]),
+            ("run {trial} --out={result}", ["run", "7", "--out=/tmp/result"]),
+            ("run {json}", ["run", '{"order": ["b", "c", "a"]}']),
+            ("awk '{{print $1}}' {{}} {{{order}}}", ["awk", "{print $1}", "{}", "{b,c,a}"]),
+            ("run 'a b' \"c d\" e\\ f '' {order}", ["run", "a b", "c d", "e f", "", "b", "c", "a"]),
+        ],
+    )
+    def test_placeholders(self, command: str, expected: list[str]) -> None:
+        assert arguments(command) == expected
+
+    @pytest.mark.parametrize(
+        ("command", "expected"),
+        [
+            ("run {order}", ["run", "b", "c", "a"]),
+            ("run --order={order} {order:-}", ["run", "--order=b,c,a", "b-c-a"]),
+            ("run {order: }", ["run", "b c a"]),
+            ("run {order};{order}|{order}", ["run", "b", "c", "a;b", "c", "a|b", "c", "a"]),
+            ("run {order}{trial}", ["run", "b,c,a7"]),
+            ("run {trial} {result} {json}", ["run", "7", "/tmp/result", '{"order": ["b", "c", "a"]}']),
+            ("run {{}} ${{HOME}} {order}", ["run", "{}", "${HOME}", "b", "c", "a"]),
+        ],
+    )
+    def test_placeholders_for_a_shell(self, command: str, expected: list[str]) -> None:
+        assert in_shell(command) == expected  # `shlex` does not split at ; and |, the shell does
+
+    def test_other_variables(self) -> None:
+        point = {
+            "order": np.array([2, 0, 1]),
+            "picks": np.array([1, 0]),
+            "heat": np.float64(37.5),
+            "salt": "K Na",
+            "count": 3,
+        }
+        filled = arguments("run {order} --picks={picks} {picks} {heat} {salt} x{count}", point)
+        assert filled == ["run", "2", "0", "1", "--picks=1,0", "1", "0", "37.5", "K Na", "x3"]
+        assert json.loads(arguments("run {json}", point)[1]) == {
+            "order": [2, 0, 1],
+            "picks": [1, 0],
+            "heat": 37.5,
+            "salt": "K Na",
+            "count": 3,
+        }
+
+    def test_items_that_are_no_texts(self) -> None:
+        point = {"order": [(1, 2), None, 0.5, np.int64(3)]}
+        assert arguments("run {order}", point) == ["run", "(1, 2)", "None", "0.5", "3"]
+        assert json.loads(arguments("run {json}", point)[1]) == {"order": [[1, 2], None, 0.5, 3]}
+        assert json.loads(arguments("run {json}", {"order": [Path("x")]})[1]) == {"order": ["x"]}
+
+    @given(ITEMS)
+    @example(HOSTILE)
+    def test_items_arrive_as_they_are(self, items: list[str]) -> None:
+        point = {"order": items}
+        assert arguments("run -- {order} end", point) == ["run", "--", *items, "end"]
+        assert in_shell("run -- {order} end", point) == ["run", "--", *items, "end"]
+        for words in (arguments("run {json}", point), in_shell("run {json}", point)):
+            assert words[0] == "run"
+            assert json.loads(words[1]) == point
+
+    @given(ITEMS, st.text("-,;ab", max_size=3))
+    def test_joined_items_can_be_told_apart(self, items: list[str], separator: str) -> None:
+        point = {"order": items}
+        for make in (arguments, in_shell):
+            try:
+                _, joined = make(f"run {{order:{separator}}}", point)
+            except ArgumentError:
+                continue
+            assert (joined.split(separator) if separator else list(joined)) == items
+
+    @pytest.mark.parametrize("shell", [False, True])
+    def test_hostile_items_reach_a_program(self, shell: bool) -> None:
+        program = Program(f"{ECHO} {{order}} --joined={{order:|}} {{json}}", shell=shell)
+        program.check(["order"], {"order": HOSTILE})
+        assert program.measure({"order": HOSTILE}, 0) == (1,)
+        *items, joined, point = received()
+        assert items == HOSTILE
+        assert joined == "--joined=" + "|".join(HOSTILE)
+        assert json.loads(point) == {"order": HOSTILE}
+
+    @pytest.mark.parametrize("shell", [False, True])
+    @settings(max_examples=8)
+    @given(items=ITEMS)
+    def test_any_items_reach_a_program(self, items: list[str], shell: bool) -> None:
+        assert measure(f"{ECHO} {{order}}", {"order": items}, shell=shell) == (1,)
+        assert received() == items
+
+    def test_shell_words_keep_their_place(self) -> None:
+        """An item that is a number before `>` is no file descriptor; functions and `set` have arguments of their own."""
+        point = {"order": ["1", "2"]}
+        assert measure(f"f() {{{{ {ECHO} {{order}}>out; }}}}; set -- x y; f z; cat out", point, shell=True) == (1,)
+        assert received() == ["1", "2"]
+
+    def test_shell_substitutions(self) -> None:
+        point = {"order": ["a b", "$(touch pwned)"]}
+        assert measure(f'{ECHO} "$(printf %s, {{order}})"', point, shell=True) == (1,)
+        assert received() == ["a b,$(touch pwned),"]
+
+    def test_shell_has_pipes_and_variables(self) -> None:
+        assert measure("X=4; printf '%s\\n' {order} | wc -l; echo ${{X}}2", shell=True) == (42,)
+
+
+class TestCheck:
+    @pytest.mark.parametrize(
+        ("command", "message"),
+        [
+            ("", "command is empty; it reads like './simulate {order}'"),
+            (" \t", "command is empty"),
+            ("true {ordr}", "'order', 'heat', 'json', 'trial', 'result', got 'ordr'; did you mean 'order'"),
+            ("awk '{print $1}' {order}", r"got 'print \$1' .*written twice, {{ or }}"),
+            ("true {} {order}", "got ''"),
+            ("true {order", r"a lone { in the command, at the end of 'true {'"),
+            ("true order} {order}", r"a lone } in the command, at the end of 'true order}'.*written twice"),
+            ("true {{order}", "a lone }"),
+            ("true {heat}", "does not say where {order} should be; put it there, or {json}"),
+            ("true", "does not say where {order}"),
+            ("true 'x {order}", "quotes of the command do not match: No closing quotation"),
+            ("true {order} \\", "quotes of the command do not match: No escaped character"),
+            ("true {trial:-} {order}", "{trial:-} joins the items of a list, which trial is not; write {trial}"),
+            ("true\0 {order}", r"NUL character: true\\x00 {order}"),
+            ("no-such-program {order}", "no program 'no-such-program'; give its path, such as ./simulate, or add --shell"),
+            ("./nothing {order}", "no program './nothing'"),
+            ("'' {order}", "no program ''"),
+            ("X=1 true {order}", "no program 'X=1'.*--shell"),
+            ("true {order} | tail -1", r"\| in the command is for a shell: add --shell"),
+            ("true {order} > out", "> in the command is for a shell"),
+        ],
+    )
+    def test_bad_commands(self, command: str, message: str) -> None:
+        with pytest.raises(ArgumentError, match=message):
+            Program(command).check(["order", "heat"], {"order": "abc"})
+
+    @pytest.mark.parametrize(
+        ("command", "message"),
+        [
+            ("", "command is empty"),
+            ("true {ordr}", "got 'ordr'; did you mean 'order'"),
+            ("true", "does not say where {order}"),
+            ("echo 'x' {order} 'y", "the shell cannot read the command; .*Unterminated|the shell cannot read.*EOF"),
+            ("if true {order}", "the shell cannot read the command"),
+            ('echo "{order}"', '{order} stands within " in the command; .*bring their own quotes'),
+            ("echo 'a {order:-}'", "{order:-} stands within '"),
+            ("echo 'a\\' \"{order}\"", 'stands within "'),
+            ('echo "a\\"{order}"', 'stands within "'),
+            ('echo "$(echo "{order}")"', 'stands within "'),
+            ('echo "$(echo \')\' "{order}")"', 'stands within "'),
+            ("echo `echo {order}`", "stands within `"),
+            ("echo ${{x:-{order}}}", r"stands within \${"),
+            ("echo $(( (1) + {order} ))", r"stands within \("),
+            ("echo $(( $(echo {order}) ))", r"stands within \$\("),
+            ("echo ${order}", r"right after \$ in the command; .*written \${{order}}"),
+            ("echo \\{order}", r"right after \\ in the command"),
+        ],
+    )
+    def test_bad_commands_for_a_shell(self, command: str, message: str) -> None:
+        with pytest.raises(ArgumentError, match=message):
+            Program(command, shell=True).check(["order"], {"order": "abc"})
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            'echo \'a\' "b" \\" {order}',
+            "echo '\\' {order}",
+            'echo "a\\\\" {order}',
+            'echo "$(echo "x")" {order} "$(echo {order})"',
+            'echo "it\'s" {order}',
+            '(echo {order}) | cat; echo `date` "`date`" ${{HOME}} $((1 + 2)) {order}',
+            "case x in x) echo {order};; esac",
+            "echo \\${order:-}",
+            "no-such-program-but-the-shell-may-know-it {order}",
+        ],
+    )
+    def test_good_commands_for_a_shell(self, command: str) -> None:
+        Program(command, shell=True).check(["order"], {"order": "abc"})
+
+    def test_nothing_is_run(self) -> None:
+        for shell in (False, True):
+            Program("touch {order}", shell=shell).check(["order"], {"order": ["pwned"]})
+
+    def test_good_commands(self) -> None:
+        script("echo 1")
+        for command in (
+            "./simulate {order}",
+            "true {json}",
+            "{heat}-simulate {order}",
+            "true --order={order} {trial} {result}",
+        ):
+            Program(command).check(["order", "heat"], {"order": "abc"})
+
+    def test_every_order_has_a_place(self) -> None:
+        both = {"route": "abc", "shifts": "xy"}
+        with pytest.raises(ArgumentError, match=r"where {shifts} should be"):
+            Program("true {route}").check(both, both)
+        Program("true {route} {shifts}").check(both, both)
+        Program("true {json}").check(both, both)
+
+    def test_program_that_may_not_be_run(self) -> None:
+        script("echo 1")
+        Path("simulate").chmod(0o644)
+        with pytest.raises(ArgumentError, match=r"'./simulate' is a file that may not be run; chmod \+x ./simulate"):
+            Program("./simulate {order}").check(["order"], {"order": "abc"})
+
+    @pytest.mark.parametrize("name", ["json", "trial", "result"])
+    def test_variables_with_our_names(self, name: str) -> None:
+        with pytest.raises(ArgumentError, match=f"{{{name}}} is not the variable of that name"):
+            Program(f"true {{{name}}}").check([name], {name: "abc"})
+        Program("true {order}").check([name, "order"], {"order": "abc"})
+
+    @pytest.mark.parametrize("shell", [False, True])
+    @pytest.mark.parametrize(
+        ("command", "item", "message"),
+        [
+            ("true -x={order}", "a,b", "joins items by ',', which cannot be told from the item 'a,b'.*SEPARATOR.*or {json}"),
+            ("true {order:-}", "well-known", "joins items by '-'.*'well-known'"),
+            ("true {order:--}", "a-", "joins items by '--'.*'a-'"),
+            ("true {order:}", "ab", "joins items by '', .*'ab'"),
+            ("true {order:}", "", "joins items by ''"),
+            ("true {order}", "nul\0", r"'nul\\x00' has a character that no argument"),
+            ("true {order}", "\ud800", "has a character that no argument"),
+        ],
+    )
+    def test_bad_items(self, command: str, item: str, message: str, shell: bool) -> None:
+        """Found before anything is run, and again at each point."""
+        program = Program(command, shell=shell)
+        with pytest.raises(ArgumentError, match=message):
+            program.check(["order"], {"order": ["x", item]})
+        with pytest.raises(ArgumentError, match=message):
+            program.measure({"order": [item, "x"]}, 0)
+        program.check(["order"], {"order": ["x", "y"]})
+        Program("true {json}", shell=shell).check(["order"], {"order": ["x", item]})
+
+    def test_bad_points(self) -> None:
+        with pytest.raises(ArgumentError, match=r"must be one of 'order', .*got 'heat'"):
+            arguments("run {order} {heat}")
+        with pytest.raises(ArgumentError, match=r"{heat:-} joins the items of a list"):
+            arguments("run {heat:-}", {"heat": 3})
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"timeout": 0}, "more than 0 seconds, got 0"),
+            ({"timeout": float("nan")}, "got nan"),
+            ({"retries": -1}, "0 or more, got -1"),
+            ({"values": 0}, "at least one value"),
+        ],
+    )
+    def test_bad_options(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(ArgumentError, match=message):
+            Program("true {order}", **options)
+
+    def test_errors_are_ours_and_builtin(self) -> None:
+        assert issubclass(ProgramError, MergeboError)
+        assert issubclass(ProgramError, RuntimeError)
+        assert issubclass(StoppedError, MergeboError)
+        assert not issubclass(StoppedError, ProgramError), "what was stopped has not failed"
+
+
+class TestOutput:
+    @pytest.mark.parametrize(
+        ("line", "values"),
+        [
+            ("3.2", (3.2,)),
+            ("-1e-3", (-0.001,)),
+            ("+.5", (0.5,)),
+            ("loss: 3.2", (3.2,)),
+            ("loss:3.2", (3.2,)),
+            ("score=3.2", (3.2,)),
+            ("score = 3.2", (3.2,)),
+            ("x1=3.2", (3.2,)),
+            ("run 3 of 4 done, value 7", (7,)),
+            ("1.5 2.5", (1.5, 2.5)),
+            ("loss: 1.5 time: 2.5", (1.5, 2.5)),
+            ("loss=1.5\ttime=2", (1.5, 2)),
+            ("4 5 6", (5, 6)),
+        ],
+    )
+    def test_numbers(self, line: str, values: tuple[float, ...]) -> None:
+        assert module.read_line(line, len(values)) == values
+
+    @pytest.mark.parametrize(
+        ("line", "count", "message"),
+        [
+            ("3.2 done", 1, "'done' is not a number"),
+            ("3.2 note:", 1, "is not a number"),
+            ("3.2=", 1, "is not a number"),
+            ("nan", 1, "nan is not a finite number"),
+            ("loss=-inf", 1, "-inf is not a finite number"),
+            ("1e999", 1, "inf is not a finite number"),
+            ("finished at 12:30", 1, "'12:30' is not a number"),
+            ("finished at=12:30", 1, "is not a number"),
+            ("2024_01", 1, "is not a number"),
+            ("3,2", 1, "is not a number"),
+            ("0x10", 1, "is not a number"),
+            ("True", 1, "is not a number"),
+            ("3", 2, "there are only 1 words"),
+            ("a 3", 2, "'a' is not a number"),
+            ("1 nan", 2, "nan is not"),
+        ],
+    )
+    def test_not_numbers(self, line: str, count: int, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            module.read_line(line, count)
+
+    def test_long_lines_are_read_quickly(self) -> None:
+        start = time.monotonic()
+        assert module.read_line("x" + " " * 65000 + "3", 1) == (3,)
+        assert module.read_line("= " * 30000 + "3", 1) == (3,)
+        assert time.monotonic() - start < 2
+
+    def test_last_line_that_is_not_blank(self) -> None:
+        assert measure(script("echo 1; echo 'loss: 2'; printf '\\n  \\n'; echo 9 >&2") + " {order}") == (2,)
+        assert measure(script("printf '10%%\\r20%%\\r3.5'") + " {order}") == (3.5,)
+        assert measure(script("printf '\\377 \\376 4\\n'") + " {order}") == (4,)
+        assert measure(script("echo a=1 b=2") + " {order}", values=2) == (1, 2)
+
+    def test_text_after_the_number(self) -> None:
+        with pytest.raises(ProgramError, match=r"should end with a number, but 'done' is not a number: 3.2 done$"):
+            measure(script("echo 3.2 done") + " {order}")
+        with pytest.raises(ProgramError, match=r"should end with 2 numbers, but there are only 1 words: 3.2$"):
+            measure(script("echo 3.2") + " {order}", values=2)
+
+    def test_line_is_shown_short_and_without_control_characters(self) -> None:
+        with pytest.raises(ProgramError) as caught:
+            measure(python("print('x' * 5000 + chr(27) + '[2J' + chr(7))") + " {order}")
+        shown = str(caught.value).rpartition(": ")[2]
+        assert shown.startswith("…xxx")
+        assert shown.endswith("x\\x1b[2J\\x07")
+        assert len(shown) == 200
+        assert str(caught.value).isprintable()
+
+    def test_number_whose_beginning_was_not_kept(self) -> None:
+        with pytest.raises(ProgramError, match="is not a number"):
+            measure(python("print('1' + '0' * 70000)") + " {order}")
+        assert measure(python("print('x' * 70000, 5)") + " {order}") == (5,)
+
+    def test_printed_nothing(self) -> None:
+        with pytest.raises(ProgramError, match="printed nothing and ended with exit status 0; it should print a number"):
+            measure(script("echo; echo oops >&2") + " {order}")
+
+    def test_exit_status(self) -> None:
+        with pytest.raises(ProgramError, match=r"exit status 3; its standard error ends: d \| e \| f \| g \| h\\x07$"):
+            measure(script("echo 3.2; for x in a b c d e f g 'h\\007'; do printf \"$x\\n\" >&2; done; exit 3") + " {order}")
+
+    def test_long_standard_error(self) -> None:
+        with pytest.raises(ProgramError, match=r"exit status 1; .*the end$") as caught:
+            measure(python("import sys; sys.exit('x' * 100000 + 'the end')") + " {order}")
+        assert len(str(caught.value)) < 600
+
+    @pytest.mark.parametrize("kind", ["SEGV", "KILL"])
+    def test_killed_by_a_signal(self, kind: str) -> None:
+        with pytest.raises(ProgramError, match=f"was killed by SIG{kind}"):
+            measure(script(f"echo 3.2; ulimit -c 0; kill -{kind} $$") + " {order}")
+
+    def test_killed_by_a_signal_without_a_name(self) -> None:
+        with pytest.raises(ProgramError, match="was killed by signal 40"):
+            measure(script("kill -40 $$") + " {order}")
+
+    def test_cannot_be_started(self) -> None:
+        Path("bare").write_text("echo 1")
+        Path("bare").chmod(0o755)
+        with pytest.raises(ProgramError, match=r"'./bare' could not be started: Exec format error; .*#!/bin/sh"):
+            measure("./bare {order}")
+        with pytest.raises(ProgramError, match=r"'./none' could not be started: No such file"):
+            measure("./none {order}")
+        with pytest.raises(ProgramError, match="could not be started: Argument list too long; the point is longer"):
+            measure("true {order}", {"order": ["x" * 200_000]})
+
+    def test_environment_and_input(self) -> None:
+        point = {"order": ["b", "ä\n"], "heat": 3}
+        code = "import json, os, sys; print(os.environ['MERGEBO_POINT'], file=open('point', 'w'));"
+        assert measure(
+            python(code + "print(os.environ['MERGEBO_TRIAL'] + str(len(sys.stdin.read())))") + " {order}", point
+        ) == (70,)
+        assert json.loads(Path("point").read_text()) == point
+
+    def test_much_output_takes_no_memory(self) -> None:
+        """More than a pipe holds, on both sides, from a program that would wait for its reader."""
+        code = """
+import sys
+line = b"x" * 99 + b"\\n"
+for _ in range(250):
+    sys.stdout.buffer.write(line * 1000)
+    sys.stderr.buffer.write(line * 1000)
+print("loss: 3.5")
+"""
+        program = Program(python(code) + " {order}", timeout=30)
+        tracemalloc.start()
+        try:
+            assert program.measure(ABC, 0) == (3.5,)
+            assert tracemalloc.get_traced_memory()[1] < 1_500_000
+        finally:
+            tracemalloc.stop()
+
+
+class TestResultFile:
+    @pytest.mark.parametrize(
+        ("content", "values"),
+        [
+            ("3", (3,)),
+            ("[2.5]", (2.5,)),
+            ('{"value": -1e-3, "time": 4}', (-0.001,)),
+            ('\ufeff{"values": [1, 2.5]}', (1, 2.5)),
+            (" [1, 2, 3]\n", (1, 2, 3)),
+        ],
+    )
+    def test_numbers(self, content: str, values: tuple[float, ...]) -> None:
+        assert module.read_result(content.encode(), len(values)) == values
+
+    @pytest.mark.parametrize(
+        ("content", "count", "message"),
+        [
+            ("", 1, "not JSON"),
+            ("3,2", 1, "not JSON: Extra data"),
+            ("\udcff", 1, "not JSON"),
+            ("9" * 5000, 1, "not JSON|not a finite"),
+            ("9" * 400, 1, "not a finite number"),
+            ("[" * 100_000, 1, "nested too deeply|not JSON"),
+            ("[" * 900 + "]" * 900, 1, "not a number"),
+            ("NaN", 1, "nan is not a finite"),
+            ('{"value": -Infinity}', 1, "-inf is not a finite"),
+            ("true", 1, "something that is not a number"),
+            ("null", 1, "something that is not a number"),
+            ('"3"', 1, "something that is not a number"),
+            ('{"values": [1, false]}', 2, "something that is not a number"),
+            ('{"loss": 3}', 1, 'either "value" or "values"'),
+            ('{"value": 3, "values": [3]}', 1, 'either "value" or "values"'),
+            ("[]", 1, "it has 0 numbers"),
+            ("3", 2, "it has 1 numbers"),
+        ],
+    )
+    def test_not_numbers(self, content: str, count: int, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            module.read_result(content.encode(errors="surrogateescape"), count)
+
+    def test_file_is_what_counts(self) -> None:
+        assert measure(script('echo 1; echo 2 > "$1"') + " {result} {order}") == (2,)
+        assert measure(script('echo text; echo "[2, 3]" > "$1"') + " {result}", values=2) == (2, 3)
+        assert measure("echo 4 > {result}; echo {order}", shell=True) == (4,)
+
+    def test_missing(self) -> None:
+        for text in ("echo 1", 'mkdir "$1"', 'mkfifo "$1"', 'ln -s /dev/zero "$1"'):
+            with pytest.raises(ProgramError, match=r"did not write a number into the file that it got for {result}"):
+                measure(script(text) + " {result} {order}")
+
+    def test_bad(self) -> None:
+        with pytest.raises(ProgramError, match=r"should have a number, but it is not JSON: .*: loss=3\\n$"):
+            measure(script('echo loss=3 > "$1"') + " {result} {order}")
+        with pytest.raises(ProgramError, match="larger than 1048576 bytes") as caught:
+            measure(script('head -c 3000000 /dev/zero > "$1"') + " {result} {order}")
+        assert len(str(caught.value)) < 400
+        with pytest.raises(ProgramError, match="exit status 1"):
+            measure(script('echo 3 > "$1"; exit 1') + " {result} {order}")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    def test_unreadable(self) -> None:
+        with pytest.raises(ProgramError, match="Permission denied"):
+            measure(script('echo 3 > "$1"; chmod 0 "$1"') + " {result} {order}")
+
+    def test_other_files_are_removed(self) -> None:
+        """The fixture looks for what is left."""
+        assert measure(script('echo 3 > "$1"; echo 4 > "$1.tmp"; mkdir "$1.d"') + " {result} {order}") == (3,)
+
+
+class TestEnd:
+    def test_timeout(self) -> None:
+        start = time.monotonic()
+        with pytest.raises(ProgramError, match=r"took longer than 0.3 s and was ended; its standard error ends: slow$"):
+            measure(script("echo 1; echo slow >&2; echo $$ > pid; exec sleep 30") + " {order}", timeout=0.3)
+        assert 0.3 <= time.monotonic() - start < 3
+        assert not alive(int(Path("pid").read_text()))
+
+    def test_timeout_ends_children(self) -> None:
+        with pytest.raises(ProgramError, match="took longer"):
+            measure(script("sleep 30 & echo $! > pid; wait") + " {order}", timeout=0.3)
+        assert not alive(int(Path("pid").read_text()))
+
+    def test_chance_to_tidy_up(self) -> None:
+        with pytest.raises(ProgramError, match="took longer"):
+            measure(script("trap 'echo tidy > said; exit' TERM; sleep 30 & wait") + " {order}", timeout=0.3)
+        assert Path("said").read_text() == "tidy\n"
+
+    def test_signal_is_ignored(self) -> None:
+        start = time.monotonic()
+        with pytest.raises(ProgramError, match="took longer"):
+            measure(script("trap '' TERM; echo $$ > pid; while :; do sleep 0.2; done") + " {order}", timeout=0.3)
+        assert 0.8 <= time.monotonic() - start < 4
+        assert not alive(int(Path("pid").read_text()))
+
+    def test_timeout_of_a_program_that_prints_without_end(self) -> None:
+        start = time.monotonic()
+        with pytest.raises(ProgramError, match="took longer"):
+            measure("yes {order}", {"order": ["1"]}, timeout=0.3)
+        assert time.monotonic() - start < 3
+
+    def test_timeout_of_a_program_that_closed_its_output(self) -> None:
+        with pytest.raises(ProgramError, match="took longer"):
+            measure(script("exec >&- 2>&-; sleep 30") + " {order}", timeout=0.3)
+        assert measure(script("echo 3; exec >&- 2>&-; sleep 0.2") + " {order}", timeout=5) == (3,)
+
+    def test_child_that_holds_the_output(self) -> None:
+        start = time.monotonic()
+        assert measure(script("sleep 30 & echo $! > pid; echo 3") + " {order}") == (3,)
+        assert time.monotonic() - start < 5
+        child = int(Path("pid").read_text())
+        assert alive(child), "what a program leaves behind when it ended by itself is its own affair"
+        os.kill(child, signal.SIGKILL)
+
+    @pytest.mark.parametrize("shell", [False, True])
+    def test_stop(self, shell: bool) -> None:
+        program = Program(script("echo $$ > pid; exec sleep 30") + " {order}", shell=shell, retries=5)
+        caught: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                program.measure(ABC, 0)
+            except MergeboError as error:
+                caught.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        pid = int(wait_for("pid"))
+        start = time.monotonic()
+        program.stop()
+        # The system may be slow to forget children of a shell, which is then killed for good measure.
+        assert time.monotonic() - start < 1 + shell * module.GRACE
+        assert not alive(pid)
+        for thread in threads:
+            thread.join(5)
+        assert [type(error) for error in caught] == [StoppedError, StoppedError]
+        with pytest.raises(StoppedError, match="no program is started any more"):
+            program.measure(ABC, 1)
+        assert Program("echo {order}").measure({"order": [1]}, 0) == (1,), "others go on"
+
+    def test_stop_when_nothing_runs(self) -> None:
+        program = Program("echo {order}")
+        start = time.monotonic()
+        program.stop()
+        program.stop()
+        assert time.monotonic() - start < 0.1
+
+    def test_interrupt_ends_the_program(self) -> None:
+        """Ctrl-C in the thread that measures."""
+        code = f"""
+import sys
+sys.path.insert(0, {str(Path(module.__file__).parents[2])!r})
+from mergebo.cli.program import Program
+Program("./simulate {{order}}").measure({{"order": [1]}}, 0)
+"""
+        script("echo $$ > pid; exec sleep 30")
+        caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+        pid = int(wait_for("pid"))
+        assert os.getpgid(pid) == pid, "a group of its own, which Ctrl-C does not reach by itself"
+        caller.send_signal(signal.SIGINT)
+        _, errors = caller.communicate(timeout=10)
+        assert b"KeyboardInterrupt" in errors
+        assert not alive(pid)
+
+    def test_several_at_once(self) -> None:
+        program = Program(script("sleep 0.3; echo $1") + " {trial} {order}")
+        found: dict[int, tuple[float, ...]] = {}
+        threads = [threading.Thread(target=lambda k=k: found.update({k: program.measure(ABC, k)})) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == {k: (k,) for k in range(4)}
+
+
+class TestRetries:
+    COUNTED = "echo x >> runs; test $(wc -l < runs) -ge {} && echo 3"
+
+    def runs(self) -> int:
+        return Path("runs").read_text().count("x")
+
+    def test_second_run_succeeds(self) -> None:
+        assert measure(script(self.COUNTED.format(2)) + " {order}", retries=3) == (3,)
+        assert self.runs() == 2
+
+    def test_all_runs_fail(self) -> None:
+        with pytest.raises(ProgramError, match=r"exit status 1 \(this was the last of 3 runs, which all failed\)$"):
+            measure(script(self.COUNTED.format(9)) + " {order}", retries=2)
+        assert self.runs() == 3
+
+    def test_no_retries(self) -> None:
+        with pytest.raises(ProgramError, match=r"exit status 1$"):
+            measure(script(self.COUNTED.format(2)) + " {order}")
+        assert self.runs() == 1
+
+    def test_bad_output_and_timeouts_are_tried_again(self) -> None:
+        text = "echo x >> runs; case $(wc -l < runs) in 1) sleep 30;; 2) echo nan;; *) echo 5;; esac"
+        assert measure(script(text) + " {order}", retries=2, timeout=0.5) == (5,)
+        assert self.runs() == 3
+
+    def test_result_of_a_failed_run_is_forgotten(self) -> None:
+        text = 'echo x >> runs; if test $(wc -l < runs) = 1; then echo 3 > "$1"; exit 1; fi'
+        with pytest.raises(ProgramError, match="did not write"):
+            measure(script(text) + " {result} {order}", retries=1)
+
+    def test_bad_points_are_not_tried_again(self) -> None:
+        with pytest.raises(ArgumentError):
+            measure(script("echo x >> runs; echo 1") + " {order}", {"order": ["\0"]}, retries=5)
+        assert not Path("runs").exists()
+
+
+def test_import_is_light() -> None:
+    code = "import sys, mergebo.cli.program; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {"numpy", "torch", "optuna"}
