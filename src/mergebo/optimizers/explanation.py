@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo.errors import UnsupportedError
 from mergebo.optimizers.auto import Past, best_map, structures
 from mergebo.optimizers.history import History, every_row
 from mergebo.permutations import Ints, invert
@@ -129,11 +128,9 @@ class Explanation:
         return tuple(effect for effect in self.effects if effect.kind == kind)
 
     def plot(self, path: str | PathLike[str] | None = None) -> Figure:
-        """The same as a picture, saved if there is a path; needs matplotlib."""
-        try:
-            from mergebo.optimizers.explanation_plot import draw
-        except ModuleNotFoundError as error:
-            raise UnsupportedError(f"plot() needs matplotlib (pip install matplotlib): {error}") from error
+        """The same as a picture, saved if there is a path."""
+        from mergebo.optimizers.explanation_plot import draw
+
         return draw(self, path)
 
     def __str__(self) -> str:

@@ -96,11 +96,9 @@ class Front(Sequence["Trial"]):
         return float(volume.compute(torch.from_numpy(-self.signs * self.points)))
 
     def plot(self, path: str | PathLike[str] | None = None, *, names: Sequence[str] | None = None) -> Figure:
-        """Two objectives as a picture, saved if there is a path; needs matplotlib."""
+        """Two objectives as a picture, saved if there is a path."""
         if len(self.signs) != 2:
             raise UnsupportedError(f"a picture shows two objectives, not {len(self.signs)}")
-        try:
-            from mergebo.optimizers.pareto_plot import draw
-        except ModuleNotFoundError as error:
-            raise UnsupportedError(f"plot() needs matplotlib (pip install matplotlib): {error}") from error
+        from mergebo.optimizers.pareto_plot import draw
+
         return draw(self, path, names)
