@@ -311,12 +311,9 @@ class _Watch:
 
     def _read(self, seconds: float) -> None:
         """Read what there is, or wait for it."""
-        if self.silent:
-            if self.ended:
-                time.sleep(seconds)
-            else:
-                with suppress(subprocess.TimeoutExpired):
-                    self.process.wait(seconds)
+        if self.silent and not self.ended:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)  # returns at once when it ends, which is mostly now
             return
         for key, _ in self._pipes.select(seconds):
             chunk = os.read(key.fd, KEPT)
@@ -384,7 +381,7 @@ def read_line(line: str, count: int) -> tuple[float, ...]:
     """
     words = re.sub(" ?([=:]) ?", r"\1", " ".join(line.split())).split()
     if len(words) < count:
-        raise ValueError(f"there are only {len(words)} words")
+        raise ValueError("there are not so many words")
     return tuple(_number(word) for word in words[-count:])
 
 
@@ -427,7 +424,7 @@ def read_result(content: bytes, count: int) -> tuple[float, ...]:
     if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
         raise ValueError("it has something that is not a number")
     if len(numbers) != count:
-        raise ValueError(f"it has {len(numbers)} numbers")
+        raise ValueError(f"it has {len(numbers)}")
     return tuple(_finite(number) for number in numbers)
 
 
@@ -465,8 +462,9 @@ def _said(status: int) -> str:
 class Program:
     """The user's program, as a command with placeholders; see the top of this module for those.
 
-    `timeout` is in seconds, for one run; `retries` more runs follow a failed one; `values` is how many numbers it reports.
-    Several threads may measure at once.
+    After `timeout` seconds a run is ended, with all processes of its group: they are asked to, and killed soon after.
+    Up to `retries` more runs follow a failed one; `values` is how many numbers it reports. Several threads may measure
+    at once.
     """
 
     command: str
@@ -518,7 +516,7 @@ class Program:
     def check(self, names: Collection[str], orders: Mapping[str, Collection[Any]]) -> None:
         """An error for a command that cannot work, before anything is run.
 
-        `names` are those of all variables; `orders` has the items of those that are orders.
+        `names` are those of all variables; `orders` has the items of those that are orders, each of which must be in it.
         """
         self._check_names(names)
         for word in self._words:
