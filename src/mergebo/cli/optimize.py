@@ -5,8 +5,9 @@ from __future__ import annotations
 import queue
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,14 +87,24 @@ def optimize(
         console().print(f"{study.name} has {before} trials; going on.")
     workers = Workers(study, program, budget, jobs)
     watch = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
-    with _stopping(workers.stop):
+    with _stopping(workers.stop), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna's, of what it calls experimental
         workers.start()
-        watch(study, workers)
+        try:
+            watch(study, workers)
+        except Exception:  # such as a closed pipe
+            workers.stop()
+            workers.join()
+            raise
         workers.join()
-    _result(study, budget, as_json)
+    if workers.exhausted and not as_json:
+        typer.echo(f"There is nothing left to try: {workers.exhausted}.", err=True)
+    found = _result(study, as_json)
     if workers.stopped.is_set():
         typer.echo("Stopped. Everything is stored; the same command goes on from here.", err=True)
         raise typer.Exit(130)
+    if not found:
+        raise typer.Exit(1)
 
 
 @contextmanager
@@ -105,7 +116,8 @@ def _stopping(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(each, was)
         stop()
 
-    before = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
+    wanted = [each for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
+    before = {each: signal.signal(each, handle) for each in wanted}
     try:
         yield
     finally:
@@ -148,6 +160,8 @@ def _live(study: Study, workers: Workers) -> None:
     from rich.live import Live
     from rich.text import Text
 
+    from mergebo.cli.workers import UNREACHABLE
+
     def picture() -> Any:
         trials = study.trials()
         done = [trial for trial in trials if trial.state.is_finished()]
@@ -163,14 +177,20 @@ def _live(study: Study, workers: Workers) -> None:
         ]
         return Group(*parts, trial_table(study, sorted(shown + going, key=lambda trial: trial.number), best))
 
-    with Live(picture(), console=console(), auto_refresh=False, transient=True) as live:
-        for trial in _finished(workers):
-            if trial is not None:
+    with Live(console=console(), auto_refresh=False, transient=True) as live:
+
+        def refresh() -> None:
+            with suppress(*UNREACHABLE):  # the workers go on trying, and so does the next picture
                 live.update(picture(), refresh=True)
 
+        refresh()
+        for trial in _finished(workers):
+            if trial is not None:
+                refresh()
 
-def _result(study: Study, budget: int, as_json: bool) -> None:
-    """The best of all, and where to look further."""
+
+def _result(study: Study, as_json: bool) -> bool:
+    """Print the best of all; whether there is any."""
     trials = study.trials()
     done = [trial for trial in trials if trial.state.name == "COMPLETE"]
     failed = len([trial for trial in trials if trial.state.is_finished()]) - len(done)
@@ -190,7 +210,6 @@ def _result(study: Study, budget: int, as_json: bool) -> None:
                 out.print("`mergebo best` says which is expected to be the best, for values are noisy.")
         else:
             out.print(trial_table(study, study.optuna.best_trials, title="No other trial beats these in all objectives"))
-    if not done:
-        if not as_json:
-            typer.echo("No trial gave a value.", err=True)
-        raise typer.Exit(1)
+    else:
+        typer.echo("No trial gave a value.", err=True)
+    return bool(done)
