@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -212,7 +213,7 @@ def begin(
     try:
         made = optuna.create_study(storage=storage, study_name=name, directions=list(directions), load_if_exists=resume)
     except optuna.exceptions.DuplicatedStudyError as error:
-        said = f"there is a study {name!r} in {url} already; call this one otherwise: --study NAME"
+        said = f"there is a study {name!r} in {hide_password(url)} already; call this one otherwise: --study NAME"
         raise StorageError(said) from error
     if SETUP not in made.user_attrs and not made.get_trials(deepcopy=False):  # it was made just now, here or elsewhere
         made.set_user_attr(SETUP, setup.to_data())
@@ -240,9 +241,11 @@ def load(url: str, name: str = "") -> Study:
     storage = open_storage(url)
     names = _names(storage)
     if not names:
-        raise StorageError(f"there are no studies in {url}; `mergebo new` begins one")
+        raise StorageError(f"there are no studies in {hide_password(url)}; `mergebo new` begins one")
     if not name and len(names) > 1:
-        raise StorageError(f"there are several studies in {url}; say which with --study: {', '.join(sorted(names))}")
+        raise StorageError(
+            f"there are several studies in {hide_password(url)}; say which with --study: {', '.join(sorted(names))}"
+        )
     return _load(storage, url, name or names[0])
 
 
@@ -263,11 +266,12 @@ def _load(storage: Any, url: str, name: str) -> Study:
     from mergebo.integrations.optuna import PermutationSampler
 
     if name not in (names := _names(storage)):
-        raise unknown_choice(f"a study of {url}", name, names)
+        raise unknown_choice(f"a study of {hide_password(url)}", name, names)
     found = optuna.load_study(study_name=name, storage=storage)
     if SETUP not in found.user_attrs:
         raise StorageError(
-            f"the study {name!r} in {url} is not one of mergebo; in Python, PermutationSampler goes on with it"
+            f"the study {name!r} in {hide_password(url)} is not one of mergebo; in Python, PermutationSampler goes on with "
+            "it"
         )
     setup = Setup.from_data(found.user_attrs[SETUP])
     found.sampler = PermutationSampler(
@@ -299,6 +303,7 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    shown = hide_password(url)
     scheme, separator, rest = url.partition(":///")
     if separator and scheme in ("sqlite", "journal"):
         if not create and not Path(rest).exists():
@@ -316,13 +321,22 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
             return _set_up(lambda: RDBStorage(url, engine_kwargs=patient, **signs))
     except (BadAddress, NoSuchModuleError) as error:
         raise StorageError(
-            f"{url!r} is not the address of a storage ({error}); it is like sqlite:///file.db, journal:///file.log or "
+            f"{shown!r} is not the address of a storage ({error}); it is like sqlite:///file.db, journal:///file.log or "
             "postgresql://user@host/database"
         ) from error
     except ImportError as error:
-        raise StorageError(f"{url} needs a driver that is not installed, such as psycopg[binary]: {error}") from error
+        raise StorageError(f"{shown} needs a driver that is not installed, such as psycopg[binary]: {error}") from error
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError, OSError, RuntimeError) as error:
-        raise StorageError(f"the storage {url} cannot be opened: {error}") from error
+        raise StorageError(f"the storage {shown} cannot be opened: {error}") from error
+
+
+def hide_password(url: str) -> str:
+    """An address as it may be shown.
+
+    >>> hide_password("postgresql://me:secret@host/db")
+    'postgresql://me:***@host/db'
+    """
+    return re.sub(r"(://[^:/@]*:)[^@]*@", r"\1***@", url)
 
 
 def _set_up(make: Callable[[], Any]) -> Any:

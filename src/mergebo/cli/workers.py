@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mergebo.cli.processes import is_dead, is_here, this_process
 from mergebo.cli.program import Program
-from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, plain, standing, was_cut_short
+from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, hide_password, plain, standing, was_cut_short
 from mergebo.errors import ExhaustedError, ProgramError, StoppedError, StorageError
 from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, params, suggest
 
@@ -145,8 +145,8 @@ class Workers:
             if values is not None:
                 told = f"{number} {' '.join(map(repr, values))}"
                 typer.echo(
-                    f"mergebo: the value of trial {number} could not be stored. When the storage answers again, before you "
-                    f"go on: mergebo tell {'-- ' if '-' in told else ''}{told}",
+                    f"mergebo: the value of trial {number} could not be stored. When the storage answers again, and before "
+                    f"you go on, say: mergebo tell --study {self.study.name} {'-- ' if '-' in told else ''}{told}",
                     err=True,
                 )
             raise
@@ -208,7 +208,7 @@ class Workers:
         if self.study.beats and not is_here(worker) and trial.number not in self._noticed:
             # It may have died before its first sign of life, without which nobody would ever miss it: so give one.
             self._noticed.add(trial.number)
-            self._insist(lambda: self.study.storage.record_heartbeat(self._identity(trial.number)))
+            self._insist(lambda: self._sign(self._identity(trial.number)))
         return self.study.beats or is_here(worker)
 
     def _begin(self) -> int | None:
@@ -223,13 +223,9 @@ class Workers:
         except ExhaustedError as error:
             self.exhausted = error
             return None
+        kinds, mine = distributions(self.study.space), {WORKER: self._me}
         number = self._make(
-            optuna.create_trial(
-                state=TrialState.RUNNING,
-                params=point,
-                distributions=distributions(self.study.space),
-                user_attrs={WORKER: self._me},
-            )
+            optuna.create_trial(state=TrialState.RUNNING, params=point, distributions=kinds, user_attrs=mine)
         )
         trials = standing(self._insist(self.study.every_trial)[:number])
         self._clashed = any(held(trial) == point != before.get(trial.number) for trial in trials)
@@ -269,8 +265,8 @@ class Workers:
 
     def _look_after(self, number: int) -> None:
         """From now on these workers give signs of life for a trial."""
-        self._running[number] = self._insist(lambda: self._identity(number))
-        self._insist(self._sign)
+        identity = self._running[number] = self._insist(lambda: self._identity(number))
+        self._insist(lambda: self._sign(identity))
 
     def _pop(self, number: int) -> bool:
         """Take a trial from Optuna's queue."""
@@ -322,14 +318,14 @@ class Workers:
             if now - self._round > 2 * BEAT:  # the machine slept
                 self._since = now
             try:
-                self._sign()
+                self._sign(*list(self._running.values()))
             except UNREACHABLE:
                 self._since = time.time()
             self._round = time.time()
 
-    def _sign(self) -> None:
-        """Say that all trials of these workers are cared for."""
-        for identity in list(self._running.values()) if self.study.beats else ():
+    def _sign(self, *identities: int) -> None:
+        """Say that somebody looks after trials."""
+        for identity in identities if self.study.beats else ():
             self.study.storage.record_heartbeat(identity)
 
     def _bury(self) -> None:
@@ -339,7 +335,6 @@ class Workers:
                 self._store(trial.number, {}, None)
         # While the storage was away nobody could give signs of life, so hear the others again before judging them.
         if self.study.beats and time.time() - self._round < 2 * BEAT < time.time() - self._since:
-            self._sign()
             optuna.storages.fail_stale_trials(self.study.optuna)
 
     def _insist(self, action: Callable[[], Result]) -> Result:
@@ -353,7 +348,7 @@ class Workers:
             except UNREACHABLE as error:
                 self._since = time.time()
                 waited = time.monotonic() - began
-                said = f"the storage {self.study.url} does not answer ({error.__cause__ or error})"
+                said = f"the storage {hide_password(self.study.url)} does not answer ({error.__cause__ or error})"
                 if waited > (LAST_WORDS if self.stopped.is_set() else PATIENCE):
                     raise StorageError(said) from error
                 if waited > LAST_WORDS and not self._complained:
