@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from mergebo.cli.screen import visible
 from mergebo.errors import StorageError, unknown_choice
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ REASON = "mergebo:reason"
 """The attribute of a failed trial that says why."""
 SURPLUS = "mergebo:surplus"
 """The attribute of a trial that was begun in the same moment as the last one of the budget, and dropped."""
+MANY = 1000
+"""Points that are left, of which it need not be known how many."""
 BEAT, SILENCE, DEATHS = 5, 30, 3
 """Seconds between signs of life of a worker, and without one until it counts as dead; how many may die of one trial."""
 
@@ -98,7 +103,6 @@ class Study:
     optuna: optuna.Study
     setup: Setup
     storage: Any
-    url: str
 
     @property
     def name(self) -> str:
@@ -121,6 +125,13 @@ class Study:
         found: Any = self.optuna.sampler
         return found  # type: ignore[no-any-return]
 
+    @property
+    def noisy(self) -> bool:
+        """Whether another measurement would give another value: somebody said so, or told a value with its noise."""
+        from mergebo.integrations.optuna import NOISE
+
+        return self.setup.noisy or any(NOISE in trial.user_attrs for trial in self.optuna.get_trials(deepcopy=False))
+
     def trials(self) -> list[FrozenTrial]:
         """All trials but those that were put back or dropped."""
         every = self.optuna.get_trials(deepcopy=False)
@@ -138,6 +149,29 @@ class Study:
         """Set an attribute of a trial."""
         trials = self.storage.get_trial_id_from_study_id_trial_number
         self.storage.set_trial_user_attr(trials(self.storage.get_study_id_from_name(self.name), number), name, value)
+
+    def done(self) -> list[FrozenTrial]:
+        """The trials that have a value."""
+        return [trial for trial in self.trials() if trial.state.name == "COMPLETE"]
+
+    def untried(self, trials: Iterable[FrozenTrial]) -> float:
+        """How many points there are that none of these trials has; where values are noisy, there is always another.
+
+        Of many it may be fewer than there are.
+        """
+        given = list(trials)
+        least = math.inf if self.noisy else self.space.size - len(given)
+        if least > MANY:
+            return least
+        points = [self.point(trial) for trial in given]
+        return self.space.size - len({str(point) for point in points if point is not None})
+
+    def discard(self, number: int) -> None:
+        """End a trial as if it had never been begun."""
+        from optuna.trial import TrialState
+
+        self.note(number, SURPLUS, True)
+        self.optuna.tell(number, state=TrialState.FAIL)
 
     def read(self) -> tuple[Optimizer, list[int]]:
         """An optimiser with all results, and the numbers of its trials."""
@@ -189,23 +223,45 @@ def plain(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def begin(
-    url: str, name: str, setup: Setup, directions: Sequence[Direction], *, beats: bool = False, resume: bool = False
+    url: str,
+    name: str,
+    setup: Setup,
+    directions: Sequence[Direction],
+    *,
+    beats: bool = False,
+    resume: bool = False,
+    keep: Iterable[str] = (),
 ) -> Study:
-    """A new study; with `resume` one that may exist already, if it is about the same."""
+    """A new study; with `resume` one that may exist already, if it is about the same.
+
+    `keep` are those parts of the setup that an existing study has its own of, whatever is said here.
+    """
     import optuna
 
+    if not name.strip() or visible(name) != name:
+        raise StorageError(f"a study has a name that can be read, got {name!r}")
+    _sampler(setup)  # an error before there is a study that nobody can load
     storage = open_storage(url, create=True, beats=beats)
     if name in _names(storage):
         if not resume:
-            raise StorageError(f"there is a study {name!r} in {url} already; call this one otherwise: --study NAME")
+            raise StorageError(f"there is a study {name!r} in {address(url)} already; call this one otherwise: new NAME")
         study = _load(storage, url, name)
         _check_same(study, setup, directions)
+        setup = replace(setup, **{each: getattr(study.setup, each) for each in keep})
         if study.setup != setup:  # another method goes on with the same results
             study.optuna.set_user_attr(SETUP, setup.to_data())
     else:
         made = optuna.create_study(storage=storage, study_name=name, directions=list(directions))
         made.set_user_attr(SETUP, setup.to_data())
     return _load(storage, url, name)
+
+
+def _sampler(setup: Setup) -> PermutationSampler:
+    from mergebo.integrations.optuna import PermutationSampler
+
+    return PermutationSampler(
+        setup.method, space=setup.space, seed=setup.seed, n_startup_trials=setup.initial, noisy=setup.noisy
+    )
 
 
 def check_directions(given: Sequence[str] | None) -> list[Direction]:
@@ -224,9 +280,11 @@ def load(url: str, name: str = "") -> Study:
     storage = open_storage(url)
     names = _names(storage)
     if not names:
-        raise StorageError(f"there are no studies in {url}; `mergebo new` begins one")
+        raise StorageError(f"there are no studies in {address(url)}; `mergebo new` begins one")
     if not name and len(names) > 1:
-        raise StorageError(f"there are several studies in {url}; say which with --study: {', '.join(sorted(names))}")
+        raise StorageError(
+            f"there are several studies in {address(url)}; say which with --study: {', '.join(sorted(names))}"
+        )
     return _load(storage, url, name or names[0])
 
 
@@ -244,20 +302,16 @@ def _names(storage: Any) -> list[str]:
 def _load(storage: Any, url: str, name: str) -> Study:
     import optuna
 
-    from mergebo.integrations.optuna import PermutationSampler
-
     if name not in (names := _names(storage)):
-        raise unknown_choice(f"a study of {url}", name, names)
+        raise unknown_choice(f"a study of {address(url)}", name, names)
     found = optuna.load_study(study_name=name, storage=storage)
     if SETUP not in found.user_attrs:
         raise StorageError(
-            f"the study {name!r} in {url} is not one of mergebo; in Python, PermutationSampler goes on with it"
+            f"the study {name!r} in {address(url)} is not one of mergebo; in Python, PermutationSampler goes on with it"
         )
     setup = Setup.from_data(found.user_attrs[SETUP])
-    found.sampler = PermutationSampler(
-        setup.method, space=setup.space, seed=setup.seed, n_startup_trials=setup.initial, noisy=setup.noisy
-    )
-    return Study(found, setup, storage, url)
+    found.sampler = _sampler(setup)
+    return Study(found, setup, storage)
 
 
 def _check_same(study: Study, setup: Setup, directions: Sequence[Direction]) -> None:
@@ -269,6 +323,11 @@ def _check_same(study: Study, setup: Setup, directions: Sequence[Direction]) -> 
         raise StorageError(f"the study {study.name!r} is about something else: {said}; for a new one say --study NAME")
     if study.directions != list(directions):
         raise StorageError(f"the study {study.name!r} has the directions {study.directions}, not {list(directions)}")
+
+
+def address(url: str) -> str:
+    """A storage's address as it is shown: without the password."""
+    return re.sub(r"(?<=://)([^/@:]*):.*@", r"\1:***@", url)
 
 
 def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
@@ -283,15 +342,12 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    scheme, separator, rest = url.partition(":///")
-    if separator and scheme in ("sqlite", "journal"):
-        if not create and not Path(rest).exists():
-            raise StorageError(f"there are no studies here: {rest} does not exist; `mergebo new` begins one")
-        if not Path(rest).parent.is_dir():
-            raise StorageError(f"the folder of {rest} does not exist")
+    scheme, separator, rest = url.partition("://")
+    if scheme in ("sqlite", "journal"):
+        _check_file(url, scheme, rest.removeprefix("/"), create)
     try:
         if scheme == "journal":
-            return JournalStorage(JournalFileBackend(rest))
+            return JournalStorage(JournalFileBackend(rest.removeprefix("/")))
         signs: dict[str, Any] = {
             "heartbeat_interval": BEAT,
             "grace_period": SILENCE,
@@ -302,16 +358,47 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats are, and have long been
             return RDBStorage(url, engine_kwargs=patient, **(signs if beats else {}))
     except (BadAddress, NoSuchModuleError) as error:
+        hint = f"; did you mean sqlite:///{url}?" if url and not separator else ""
         raise StorageError(
-            f"{url!r} is not the address of a storage ({error}); it is like sqlite:///file.db, journal:///file.log or "
-            "postgresql://user@host/database"
+            f"{address(url)!r} is not the address of a storage, which is like sqlite:///file.db, journal:///file.log or "
+            f"postgresql://user@host/database{hint}"
         ) from error
     except ImportError as error:
-        raise StorageError(f"{url} needs a driver that is not installed, such as psycopg[binary]: {error}") from error
-    except (SQLAlchemyError, optuna.exceptions.StorageInternalError, OSError, RuntimeError) as error:
-        raise StorageError(f"the storage {url} cannot be opened: {error}") from error
+        raise StorageError(
+            f"{address(url)} needs a driver that is not installed; for PostgreSQL it is psycopg[binary], for MySQL "
+            f"mysqlclient ({error.__cause__ or error})"
+        ) from error
+    except (SQLAlchemyError, optuna.exceptions.StorageInternalError, OSError, RuntimeError, ValueError) as error:
+        raise StorageError(f"the storage {address(url)} cannot be opened: {database_said(error) or error}") from error
+
+
+def _check_file(url: str, scheme: str, place: str, create: bool) -> None:
+    """An error for a storage in a file that cannot be."""
+    if not url.startswith(f"{scheme}:///") or not place or place == ":memory:":
+        raise StorageError(f"{url!r} does not name a file that would keep a study; say {scheme}:///file.db")
+    path = Path(place.partition("?")[0])
+    if place.startswith("file:"):  # for SQLite itself to read
+        return
+    if not create and not path.exists():
+        raise StorageError(f"there are no studies here: {path} does not exist; `mergebo new` begins one")
+    if not path.parent.is_dir():
+        raise StorageError(f"the folder of {path} does not exist")
+    if path.is_dir():
+        raise StorageError(f"{path} is a folder, not a file")
+
+
+def database_said(error: Exception) -> str | None:
+    """What a database complained about, in a line and without the SQL; None if the error is of another kind."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+    if isinstance(error, StorageInternalError) and isinstance(error.__cause__, SQLAlchemyError):
+        error = error.__cause__
+    if not isinstance(error, StorageInternalError | SQLAlchemyError):
+        return None
+    return str(error.orig if isinstance(error, DBAPIError) else error).partition("\n")[0]
 
 
 def _stale(study: optuna.Study, trial: FrozenTrial) -> None:
     """What becomes of a trial whose worker died: it is queued again, unless several have died of it."""
-    Study(study, Setup.from_data(study.user_attrs[SETUP]), None, "").put_back(trial, DEATHS)
+    Study(study, Setup.from_data(study.user_attrs[SETUP]), None).put_back(trial, DEATHS)

@@ -100,7 +100,8 @@ class Workers:
                 trials = self.study.trials()
                 elsewhere = [each for each in trials if each.state.name == "RUNNING" and self._others(each)]
                 done = sum(each.state.is_finished() for each in trials)
-                if done + len(elsewhere) + self._active < self.budget:
+                going = len(elsewhere) + self._active
+                if done + going < self.budget and going < self.study.untried(each for each in trials if not _going(each)):
                     self._active += 1
                     return True
                 if not (elsewhere and self.study.beats):
@@ -117,7 +118,9 @@ class Workers:
         from mergebo.integrations.optuna import suggest
 
         trial.set_user_attr(WORKER, self._me)
-        if [each.number for each in self.study.trials()].index(trial.number) >= self.budget:
+        # What a person evaluates is not counted: it may stay pending for ever.
+        counted = [each.number for each in self.study.trials() if each.state.is_finished() or WORKER in each.user_attrs]
+        if counted.index(trial.number) >= self.budget:
             trial.set_user_attr(SURPLUS, True)
             raise _SurplusError
         point = plain(suggest(trial, self.study.space))
@@ -146,6 +149,11 @@ class Workers:
             host, _, process = str(trial.user_attrs.get(WORKER, "")).rpartition(":")
             if trial.state.name == "RUNNING" and host == socket.gethostname() and not _alive(int(process)):
                 self.study.drop(trial)
+
+
+def _going(trial: FrozenTrial) -> bool:
+    """Whether a worker is at a trial, or will be."""
+    return trial.state.name == "WAITING" or (trial.state.name == "RUNNING" and WORKER in trial.user_attrs)
 
 
 def _alive(process: int) -> bool:

@@ -204,7 +204,7 @@ def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
 def explain(history: History, direction: str) -> Explanation:
     """What a history says, whichever method made it."""
     space, count = history.space, len(history.values)
-    items = {name: _names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
+    items = {name: item_names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
     if count < 2 or np.ptp(history.values) == 0:
         return Explanation(count, direction, {}, 0.0, (), None, items)
     past = Past.of(space, history.rows, history.values, noisy=history.noisy, errors=history.errors)
@@ -431,7 +431,7 @@ def _effect(group: _Group, where: Ints, estimate: float, deviation: float, sign:
     return Effect(group.kind, group.words(where), group.variable, at, sign * estimate, deviation, estimate < 0)
 
 
-def _names(order: Permutation) -> tuple[str, ...]:
+def item_names(order: Permutation) -> tuple[str, ...]:
     """What items are called; copies of one are numbered."""
     items = list(map(str, order.names))
     count = Counter(items)
