@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -59,6 +60,9 @@ def _options(
 
 def main() -> None:
     """Run the command line. What a user got wrong is said in one line; exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an arrow that a terminal does not have must not end the program
     try:
         app(prog_name="mergebo")
     except MergeboError as error:

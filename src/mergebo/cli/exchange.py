@@ -66,6 +66,17 @@ def export(
         return
     if as_json:
         raise ArgumentError("--json is for the standard output, --out for a table; leave one of them out")
+    text = table_text(study)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    with writing(out):
+        out.write_text(text, encoding="utf-8")
+    say(f"{len(trials)} trials are in {out}.")
+
+
+def table_text(study: Study) -> str:
+    """All trials as a table, which `read_table` reads."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
@@ -75,14 +86,9 @@ def export(
             *(*objective_columns(study, "noise"), "reason"),
         ]
     )
-    for trial in trials:
+    for trial in study.trials():
         writer.writerow(_cells(study, trial))
-    if out is None:
-        typer.echo(text.getvalue(), nl=False)
-        return
-    with writing(out):
-        out.write_text(text.getvalue(), encoding="utf-8")
-    say(f"{len(trials)} trials are in {out}.")
+    return text.getvalue()
 
 
 def _cells(study: Study, trial: FrozenTrial) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -26,7 +27,6 @@ from mergebo.cli.screen import (
     say,
     sparkline,
     trial_table,
-    visible,
 )
 from mergebo.cli.studies import HERE, REASON, Directions, Method, Noisy, Seed, Setup, Storage, Study, begin, check_directions
 from mergebo.cli.words import ORDER, Words, about_a_space
@@ -153,7 +153,7 @@ def _as_json(study: Study, workers: Workers) -> None:
 def _line_by_line(study: Study, workers: Workers) -> None:
     for trial in _finished(workers):
         if trial is not None:
-            said = numbers(trial.values) or f"failed: {visible(trial.user_attrs.get(REASON, ''))}"
+            said = numbers(trial.values) or f"failed: {trial.user_attrs.get(REASON, '')}"
             say(f"trial {trial.number}: {said}  {point_text(study.point(trial))}")
 
 
@@ -179,9 +179,11 @@ def _live(study: Study, workers: Workers) -> None:
         return Group(*parts, trial_table(study, sorted(shown + going, key=lambda trial: trial.number), best))
 
     with Live(picture(), console=console(), auto_refresh=False, transient=True) as live:
+        drawn = time.monotonic()
         for trial in _finished(workers):
-            if trial is not None:
+            if trial is not None or time.monotonic() > drawn + 1:
                 live.update(picture(), refresh=True)
+                drawn = time.monotonic()
 
 
 def _result(study: Study, budget: int, as_json: bool) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GOOD = 0.2
 """The share of the trials whose orders count as good ones."""
-NAMED = 40
+NAMED = 100
 """Items that have names in a picture."""
 BLUE, GREY = "#2166AC", "0.7"
 
@@ -55,7 +55,7 @@ def convergence(study: Study) -> Figure:
             axes.plot(places, values[:, 0], "o", color=GREY, markersize=4, label="each trial")
             axes.step(places, best_so_far(study, done), where="post", color=BLUE, linewidth=2, label="best so far")
             axes.set(xlabel="trial", ylabel=f"value ({study.directions[0]})")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
             axes.grid(True, axis="y")
         axes.set_title(f"{short(study.name, 40)}: {len(done)} results", parse_math=False)
         axes.legend()
@@ -67,22 +67,21 @@ def precedence(study: Study) -> Figure:
     order = _order(study)
     if order.symmetry:
         raise UnsupportedError("an order that is the same from another slot on or backwards has no before; see `neighbours`")
-    slots = _good_slots(study)
+    slots, which = _good_slots(study)
     before = np.mean(slots[:, :, None] < slots[:, None, :], axis=0)
     rank = np.argsort(slots.mean(axis=0), kind="stable")
-    return _pairs(order, before, rank, f"Row before column, in the best {len(slots)} orders", "RdBu")
+    return _pairs(order, before, rank, f"Row before column\nin {which}", "RdBu")
 
 
 def neighbours(study: Study) -> Figure:
     """How often two items are next to each other in the good orders."""
     order = _order(study)
-    slots = _good_slots(study)
+    slots, which = _good_slots(study)
     gap = np.abs(slots[:, :, None] - slots[:, None, :])
     beside = (gap == 1) | (("cycle" in order.symmetry) & (gap == order.length - 1))
     beside &= np.maximum(slots[:, :, None], slots[:, None, :]) < order.length
     rank = np.argsort(slots[0], kind="stable")  # along the best order, where neighbours are beside the diagonal
-    title = f"Row next to column, in the best {len(slots)} orders"
-    return _pairs(order, beside.mean(axis=0), rank, title, "Blues")
+    return _pairs(order, beside.mean(axis=0), rank, f"Row next to column\nin {which}", "Blues")
 
 
 def positions(study: Study) -> Figure:
@@ -90,12 +89,14 @@ def positions(study: Study) -> Figure:
     order = _order(study)
     if order.symmetry:
         raise UnsupportedError("an order that is the same from another slot on or backwards has no slots; see `neighbours`")
-    slots = _good_slots(study)
+    slots, which = _good_slots(study)
     there = np.stack([(slots == slot).mean(axis=0) for slot in range(order.length)], axis=1)
     rank = np.argsort(slots.mean(axis=0), kind="stable")
     names = item_names(order)
-    title = f"Item in each slot, in the best {len(slots)} orders"
-    return _heat(there[rank], [names[k] for k in rank], list(map(str, range(order.length))), title, "Blues")
+    columns = list(map(str, range(order.length)))
+    figure = _heat(there[rank], [names[k] for k in rank], columns, f"Item in each slot\nin {which}", "Blues")
+    figure.axes[0].set_xlabel("slot, the first is 0")
+    return figure
 
 
 def model(study: Study) -> Figure:
@@ -117,18 +118,27 @@ def _order(study: Study) -> Permutation:
     return order  # type: ignore[no-any-return]
 
 
-def _good_slots(study: Study) -> Any:
-    """The slot of every item in each good order, the best first. Items that are not chosen are after all slots."""
+def _good_slots(study: Study) -> tuple[Any, str]:
+    """The slot of every item in each good order, the best first, and which orders these are.
+
+    Items that are not chosen are after all slots.
+    """
     sign = -1 if study.directions[0] == "maximize" else 1
-    done = sorted(study.done(), key=lambda trial: sign * trial.values[0])
+    ranked = sorted(study.done(), key=lambda trial: sign * trial.values[0])
+    if len(study.directions) > 1:
+        best = [trial.number for trial in study.optuna.best_trials]
+        good = [trial for trial in ranked if trial.number in best]
+        which = f"{len(good)} orders that none beats" if len(good) > 1 else "the order that beats all"
+    else:
+        good = ranked[: max(3, round(GOOD * len(ranked)))]
+        which = f"the best {len(good)} orders" if len(good) > 1 else "the only order"
     order = _order(study)
-    good = done[: max(3, round(GOOD * len(done)))]
     slots = np.full((len(good), order.n), order.n)
     for k, trial in enumerate(good):
         point = study.point(trial)
         assert point is not None
         slots[k, order.validate(point[ORDER])[: order.length]] = np.arange(order.length)
-    return slots
+    return slots, which
 
 
 def _pairs(order: Permutation, data: Any, rank: Any, title: str, colours: str) -> Figure:
@@ -142,16 +152,17 @@ def _pairs(order: Permutation, data: Any, rank: Any, title: str, colours: str) -
 def _heat(data: Any, rows: list[str], columns: list[str], title: str, colours: str) -> Figure:
     """Shares as colours."""
     with rc_context(LOOK):
-        side = min(9.0, 2.5 + 0.3 * min(len(rows), NAMED))
+        side = min(12.0, 2.5 + 0.3 * len(rows))
         figure = Figure(figsize=(side + 1, side), layout="constrained")
         axes = figure.add_subplot()
         image = axes.imshow(data, cmap=colours, vmin=0, vmax=1, aspect="auto")
         axes.set_title(title)
-        if len(rows) <= NAMED:
-            axes.set_yticks(range(len(rows)), [short(each, 16) for each in rows], parse_math=False)
-        if len(columns) <= NAMED:
-            upright = 90 if max(map(len, columns)) > 2 else 0
-            axes.set_xticks(range(len(columns)), [short(each, 16) for each in columns], rotation=upright, parse_math=False)
+        for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
+            named = names if len(names) <= NAMED else []
+            size = min(10.0, 500 / len(names))  # as large as there is room for
+            axis.set_ticks(range(len(named)), [short(each, 16) for each in named], fontsize=size, parse_math=False)
+        if max(map(len, columns)) > 2:
+            axes.tick_params(axis="x", rotation=90)
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02)

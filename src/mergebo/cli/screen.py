@@ -52,12 +52,12 @@ def complain(text: str) -> None:
 
 
 def visible(text: str) -> str:
-    r"""A text with those characters escaped that would disturb a terminal; names have none of them.
+    r"""A text with those characters escaped that disturb a terminal or cannot be written; names have none of them.
 
     >>> print(visible("größe\x1b[31m"))
     größe\x1b[31m
     """
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda found: found[0].encode("unicode_escape").decode(), text)
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def print_json(data: Any) -> None:
-    """One line of JSON, where nan is null."""
+    """One line of JSON in ASCII, which every program can read in every language; nan is null."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, float):
@@ -79,7 +79,7 @@ def print_json(data: Any) -> None:
             return {str(key): plain(each) for key, each in value.items()}
         return [plain(each) for each in value] if isinstance(value, list | tuple) else value
 
-    typer.echo(json.dumps(plain(data), ensure_ascii=False))
+    typer.echo(json.dumps(plain(data)))
 
 
 def sparkline(values: Sequence[float], width: int = 60) -> str:
@@ -168,7 +168,7 @@ def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int]
         state = STATES[trial.state.name]
         what = Text(point_text(study.point(trial)))
         if state == "failed":
-            what = Text(visible(trial.user_attrs.get(REASON, "")) + "  ", style="red") + what
+            what = Text(trial.user_attrs.get(REASON, "") + "  ", style="red") + what
         value = numbers(trial.values) if state == "done" else state
         style = "bold green" if trial.number in marked else "dim" if state in ("failed", "queued") else ""
         table.add_row(str(trial.number), value, what, style=style)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import STATES, Json, as_data, number, numbers, print_json, say
+from mergebo.cli.screen import STATES, Json, as_data, number, numbers, print_json, say, visible
 from mergebo.cli.studies import HERE, REASON, Name, Storage, Study, load
 from mergebo.errors import TrialError
 
@@ -62,7 +62,7 @@ def fail(
     study = load(storage, name)
     _check_pending(study, trial)
     if reason:
-        study.note(trial, REASON, reason)
+        study.note(trial, REASON, visible(reason))
     study.optuna.tell(trial, state=TrialState.FAIL)
     _said(study, trial, as_json, f"Trial {trial} has failed; its point is not asked for again.")
 
