@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mergebo import __version__
+import mergebo
 from mergebo.cli.ask import ask
 from mergebo.cli.bench import bench
 from mergebo.cli.best import best
@@ -47,7 +47,7 @@ app.add_typer(bench, name="bench", rich_help_panel="What there is")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"mergebo {__version__}")
+        typer.echo(f"mergebo {mergebo.__version__}")
         raise typer.Exit
 
 
