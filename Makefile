@@ -39,7 +39,7 @@ format: $(READY)  ## put the code into the project's format
 	$(BIN)/ruff format .
 
 bench: $(READY)  ## measure speed and memory on one thread; tables, and JSON in benchmarks/results
-	for part in sorting problems optimizers auto; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
+	for part in sorting problems optimizers auto samplers; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
 
 RUN := $(BIN)/mergebo bench run --jobs $(JOBS)
 LOW := n=(15|20|30|50)
