@@ -602,6 +602,13 @@ def test_storages_that_cannot_be(url: str, said: str) -> None:
     refused("ask", "--storage", url)
 
 
+def test_paths_from_the_root_have_four_slashes(folder: Path) -> None:
+    message = refused("new", "--items", "a,b", "--storage", f"journal://{folder}/x.log")
+    assert f"has four slashes: journal:///{folder}/x.log" in message
+    works("new", "--items", "a,b", "--storage", f"journal:///{folder}/x.log")
+    assert (folder / "x.log").exists()
+
+
 def test_passwords_are_not_shown() -> None:
     assert address("postgresql://me:s:e@cret@host:5432/db") == "postgresql://me:***@host:5432/db"
     assert address("postgresql://me@host/db") == "postgresql://me@host/db"
@@ -1183,6 +1190,7 @@ def test_pictures_of_one_result_and_of_awkward_names() -> None:
     works("ask")
     works("tell", 0, 1)
     assert works("plot", "neighbours").out == "x-neighbours.png\n"
+    assert works("plot", "convergence", "--json").json == {"study": "../[/] $x^$", "file": "x-convergence.png"}
     assert works("plot").out == "x.html\n"
     assert Path("x-neighbours.png").exists()
     assert "ends in .png, .svg, .pdf or .html, got 'x.gif'" in refused("plot", "--out", "x.gif")

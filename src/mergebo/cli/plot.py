@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import complain, say, writing
+from mergebo.cli.screen import Json, complain, print_json, say, writing
 from mergebo.cli.studies import HERE, Name, Storage, load
 from mergebo.errors import ArgumentError
 
@@ -31,6 +31,7 @@ def plot(
     out: Annotated[Path | None, typer.Option(help="A file that ends in .png, .svg, .pdf or .html.")] = None,
     storage: Storage = HERE,
     name: Name = "",
+    as_json: Json = False,
 ) -> None:
     """Draw how the best value became better, what good orders have in common, and what the model believes.
 
@@ -61,4 +62,7 @@ def plot(
             path.write_text(pictures.page(study, every if what == What.ALL else [what.value]), encoding="utf-8")
         else:
             pictures.draw(study, what.value).savefig(path)
-    say(str(path))
+    if as_json:
+        print_json({"study": study.name, "file": str(path)})
+    else:
+        say(str(path))

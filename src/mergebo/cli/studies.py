@@ -28,7 +28,7 @@ Storage = Annotated[
     str,
     typer.Option(
         envvar="MERGEBO_STORAGE",
-        help="Where studies are: `sqlite:///file.db`, `postgresql://user@host/db`, `mysql://...` or `journal:///path/to/file`.",
+        help="Where studies are: `sqlite:///file.db`, `postgresql://user@host/db`, `mysql://...` or `journal:///file.log`.",
     ),
 ]
 Name = Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="Which study, if there are several.")]
@@ -379,10 +379,12 @@ def _check_file(url: str, scheme: str, place: str, create: bool) -> None:
     path = Path(place.partition("?")[0])
     if place.startswith("file:"):  # for SQLite itself to read
         return
+    if not path.parent.is_dir():
+        rooted = not path.is_absolute() and Path("/", path).parent.is_dir()
+        hint = f"; a path from the root has four slashes: {scheme}:////{place}" if rooted else ""
+        raise StorageError(f"the folder of {path} does not exist{hint}")
     if not create and not path.exists():
         raise StorageError(f"there are no studies here: {path} does not exist; `mergebo new` begins one")
-    if not path.parent.is_dir():
-        raise StorageError(f"the folder of {path} does not exist")
     if path.is_dir():
         raise StorageError(f"{path} is a folder, not a file")
 
