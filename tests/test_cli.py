@@ -650,7 +650,7 @@ def test_results_that_cannot_be() -> None:
     works("fail", 2)
     before = works("show", "--json").json
     wrong: list[tuple[list[object], str]] = [
-        (["tell", 7, 1], "there is no trial 7; trials are 0 to 2"),
+        (["tell", 7, 1], "there is no trial 7; the last one is 2"),
         (["tell", "--", -1, 1], "there is no trial -1"),
         (["tell", 0, "x"], "a value is a number, got 'x'"),
         (["tell", 0, ""], "a value is a number"),
@@ -1029,7 +1029,7 @@ def tables(draw: st.DrawFn) -> tuple[Space, list[str], list[tuple[dict[str, Any]
 @settings(max_examples=60)
 def test_tables_are_read_as_they_were_written(given: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     space, directions, results = given
-    study = Study(optuna.create_study(directions=directions), Setup(space), None)
+    study = Study(optuna.create_study(directions=directions), Setup(space), None, "")
     for point, values, noise in results:
         attributes = {NOISE: noise if len(noise) > 1 else noise[0]} if noise else {}
         made = optuna.create_trial(
@@ -1202,7 +1202,7 @@ def test_pictures_of_one_result_and_of_awkward_names() -> None:
 
 
 def test_good_orders_are_the_best_ones() -> None:
-    study = Study(optuna.create_study(direction="maximize"), Setup(Space(order=Permutation(items=list("abc")))), None)
+    study = Study(optuna.create_study(direction="maximize"), Setup(Space(order=Permutation(items=list("abc")))), None, "")
     for order, value in (("abc", 1), ("cab", 9), ("bca", 5), ("acb", 0)):
         held = params(study.space, {"order": list(order)})
         study.optuna.add_trial(optuna.create_trial(params=held, distributions=distributions(study.space), value=value))
@@ -1253,7 +1253,7 @@ def test_points_to_read() -> None:
 
 def test_best_so_far_follows_the_direction() -> None:
     for direction, expected in (("minimize", [3.0, 1.0, 1.0]), ("maximize", [3.0, 3.0, 5.0])):
-        study = Study(optuna.create_study(direction=direction), Setup(Space(order=Permutation(2))), None)
+        study = Study(optuna.create_study(direction=direction), Setup(Space(order=Permutation(2))), None, "")
         for value in (3.0, 1.0, 5.0):
             study.optuna.add_trial(optuna.create_trial(value=value))
         study.optuna.add_trial(optuna.create_trial(state=optuna.trial.TrialState.FAIL))

@@ -7,19 +7,7 @@ from typing import Annotated
 import typer
 
 from mergebo.cli.screen import Json, print_json, say
-from mergebo.cli.studies import (
-    HERE,
-    Directions,
-    Initial,
-    Method,
-    Noisy,
-    Seed,
-    Setup,
-    Storage,
-    address,
-    begin,
-    check_directions,
-)
+from mergebo.cli.studies import HERE, Directions, Initial, Method, Noisy, Seed, Setup, Storage, begin, check_directions
 from mergebo.cli.words import Words, about_a_space
 
 
@@ -42,8 +30,8 @@ def new(
     setup = Setup(words.space(), method, seed, initial, noisy)
     study = begin(storage, name, setup, check_directions(direction))
     if as_json:
-        print_json({"study": study.name, "storage": address(storage), "directions": study.directions, **setup.to_data()})
+        print_json({"study": study.name, "storage": study.url, "directions": study.directions, **setup.to_data()})
         return
     said = "the best order" if len(study.directions) == 1 else f"orders that are good in {len(study.directions)} respects"
-    say("The study ", (study.name, "bold"), f" looks for {said}; it is in {address(storage)}.")
+    say("The study ", (study.name, "bold"), f" looks for {said}; it is in {study.url}.")
     say("`mergebo ask` says what to try first.")

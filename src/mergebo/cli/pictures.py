@@ -31,11 +31,6 @@ NAMED = 100
 BLUE, GREY = "#2166AC", "0.7"
 
 
-def draw(study: Study, what: str) -> Figure:
-    """One of the pictures."""
-    return DRAWN[what](study)
-
-
 def convergence(study: Study) -> Figure:
     """Every value, and the best so far; with several objectives, the first against the second."""
     done = study.done()
@@ -188,7 +183,7 @@ def page(study: Study, which: Iterable[str]) -> str:
                 parts.append(f"<pre>{html.escape(str(explanation))}</pre>")
             continue
         try:
-            parts.append(f"<h2>{name}</h2>{_image(name, draw(study, name))}")
+            parts.append(f"<h2>{name}</h2>{_image(name, DRAWN[name](study))}")
         except UnsupportedError:  # a picture that means nothing for orders like these
             continue
     parts.append(f"<h2>trials</h2>{_table(study)}")

@@ -61,7 +61,7 @@ def plot(
         if kind == ".html":
             path.write_text(pictures.page(study, every if what == What.ALL else [what.value]), encoding="utf-8")
         else:
-            pictures.draw(study, what.value).savefig(path)
+            pictures.DRAWN[what.value](study).savefig(path)
     if as_json:
         print_json({"study": study.name, "file": str(path)})
     else:

@@ -25,8 +25,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 UNBEATEN = "No other trial beats these in all objectives"
 BARS = "▁▂▃▄▅▆▇█"
-
-
 WIDE = 100_000
 """Columns where nobody looks: in a file or a pipe nothing is broken into lines."""
 

@@ -103,6 +103,8 @@ class Study:
     optuna: optuna.Study
     setup: Setup
     storage: Any
+    url: str
+    """Where it is, to be shown."""
 
     @property
     def name(self) -> str:
@@ -311,7 +313,7 @@ def _load(storage: Any, url: str, name: str) -> Study:
         )
     setup = Setup.from_data(found.user_attrs[SETUP])
     found.sampler = _sampler(setup)
-    return Study(found, setup, storage)
+    return Study(found, setup, storage, address(url))
 
 
 def _check_same(study: Study, setup: Setup, directions: Sequence[Direction]) -> None:
@@ -403,4 +405,4 @@ def database_said(error: Exception) -> str | None:
 
 def _stale(study: optuna.Study, trial: FrozenTrial) -> None:
     """What becomes of a trial whose worker died: it is queued again, unless several have died of it."""
-    Study(study, Setup.from_data(study.user_attrs[SETUP]), None).put_back(trial, DEATHS)
+    Study(study, Setup.from_data(study.user_attrs[SETUP]), None, "").put_back(trial, DEATHS)

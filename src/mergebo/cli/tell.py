@@ -69,9 +69,9 @@ def fail(
 
 def _check_pending(study: Study, wanted: int) -> None:
     """An error unless the trial of a number is pending."""
-    trials = study.optuna.get_trials(deepcopy=False)
-    if not 0 <= wanted < len(trials):
-        there = f"trials are 0 to {len(trials) - 1}" if trials else "there are none yet; `mergebo ask` makes one"
+    trials = {trial.number: trial for trial in study.trials()}
+    if wanted not in trials:
+        there = f"the last one is {max(trials)}" if trials else "there are none yet; `mergebo ask` makes one"
         raise TrialError(f"there is no trial {wanted}; {there}")
     trial = trials[wanted]
     match STATES[trial.state.name]:
