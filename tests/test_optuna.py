@@ -318,18 +318,18 @@ def test_workers_that_choose_at_the_same_time() -> None:
     chosen = suggest_permutation(first, "order", ITEMS)
     claim = study.get_trials(states=(TrialState.RUNNING,))[0].system_attrs[CLAIM]
     assert claim.items() <= first.params.items()
-    read, calls = study.sampler._read, []
+    propose, calls = study.sampler._propose, []
+    get_trials = study.get_trials
 
     def blind(study: Any, coding: Any, trials: Any, seed: int) -> Any:
         calls.append(seed)
-        seen = trials if len(calls) > 1 else [each for each in trials if each.number != first.number]
-        opt, numbers = read(study, coding, seen, seed)
-        if len(calls) == 1:
-            opt.ask = lambda: opt.begin({"order": chosen})
-        return opt, numbers
+        study.get_trials = get_trials
+        return claim if len(calls) == 1 else propose(study, coding, trials, seed)
 
-    study.sampler._read = blind
-    assert suggest_permutation(study.ask(), "order", ITEMS) != chosen
+    study.sampler._propose = blind
+    second = study.ask()
+    study.get_trials = lambda **options: [each for each in get_trials(**options) if each.number != first.number]
+    assert suggest_permutation(second, "order", ITEMS) != chosen
     assert len(set(calls)) == 2
 
 

@@ -45,8 +45,8 @@ def _begin(study: Study) -> int | None:
     """Begin a trial; None if there is no point left for one."""
     from mergebo.integrations.optuna import suggest
 
-    trials = study.trials()
-    if study.untried(trials) <= 0 and not any(trial.state.name == "WAITING" for trial in trials):
+    queued = any(trial.state.name == "WAITING" for trial in study.every_trial())
+    if study.exhausted() and not queued:
         return None
     trial = study.optuna.ask()
     try:

@@ -6,8 +6,9 @@ import queue
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,17 +96,25 @@ def optimize(
     workers = Workers(study, program, budget, jobs)
     watch = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
     gave_up = False
-    with _stopping(workers.stop):
+    with _stopping(workers.stop), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna's, of what it calls experimental
         workers.start()
-        watch(study, workers)
+        try:
+            watch(study, workers)
+        except Exception:  # such as a closed pipe
+            workers.stop()
+            workers.join()
+            raise
         try:
             workers.join()
         except ProgramError as error:
             gave_up = True
             complain(str(error))
-    _result(study, budget, as_json)
+    if workers.exhausted and not as_json:
+        say(f"There is nothing left to try: {workers.exhausted}.")
+    _result(study, as_json)
     if workers.stopped.is_set() and not gave_up:
-        complain("stopped; everything is stored, and the same command goes on from here")
+        typer.echo("Stopped. Everything is stored; the same command goes on from here.", err=True)
         raise typer.Exit(130)
     if not study.done():
         if not gave_up:
@@ -122,7 +131,8 @@ def _stopping(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(each, was)
         stop()
 
-    before = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
+    wanted = [each for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
+    before = {each: signal.signal(each, handle) for each in wanted}
     try:
         yield
     finally:
@@ -163,6 +173,8 @@ def _live(study: Study, workers: Workers) -> None:
     from rich.live import Live
     from rich.text import Text
 
+    from mergebo.cli.workers import UNREACHABLE
+
     def picture() -> Any:
         trials = study.trials()
         done = [trial for trial in trials if trial.state.is_finished()]
@@ -178,28 +190,32 @@ def _live(study: Study, workers: Workers) -> None:
         ]
         return Group(*parts, trial_table(study, sorted(shown + going, key=lambda trial: trial.number), best))
 
-    with Live(picture(), console=console(), auto_refresh=False, transient=True) as live:
+    with Live(console=console(), auto_refresh=False, transient=True) as live:
+
+        def refresh() -> None:
+            with suppress(*UNREACHABLE):  # the workers go on trying, and so does the next picture
+                live.update(picture(), refresh=True)
+
+        refresh()
         drawn = time.monotonic()
         for trial in _finished(workers):
             if trial is not None or time.monotonic() > drawn + 1:
-                live.update(picture(), refresh=True)
+                refresh()
                 drawn = time.monotonic()
 
 
-def _result(study: Study, budget: int, as_json: bool) -> None:
+def _result(study: Study, as_json: bool) -> None:
     """The best of all, and where to look further."""
     done = study.done()
-    count = len([trial for trial in study.trials() if trial.state.is_finished()])
+    failed = len([trial for trial in study.trials() if trial.state.is_finished()]) - len(done)
     if as_json:
         best = study.optuna.best_trials if done else []
-        data = {"study": study.name, "done": len(done), "failed": count - len(done)}
+        data = {"study": study.name, "done": len(done), "failed": failed}
         print_json({**data, "best": [as_data(study, each) for each in best]})
         return
-    if count < budget and study.untried(study.trials()) <= 0:
-        say("Every point was tried.")
     if not done:
         return
-    say(f"{len(done)} trials" + (f", {count - len(done)} failed" if count > len(done) else ""))
+    say(f"{len(done)} trials" + (f", {failed} failed" if failed else ""))
     if len(study.directions) > 1:
         console().print(trial_table(study, study.optuna.best_trials, title=UNBEATEN))
         return

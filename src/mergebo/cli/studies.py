@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import copy
+import random
 import re
+import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -48,18 +50,16 @@ HERE = "sqlite:///mergebo.db"
 """The storage if none is said: a file in the current folder."""
 SETUP = "mergebo"
 """The attribute of a study that says what it is about."""
-AGAIN = "mergebo:again"
-"""The attribute of a trial that was put back: the numbers that it had before."""
 WORKER = "mergebo:worker"
 """The attribute of a trial that a program evaluates: which process does."""
 REASON = "mergebo:reason"
-"""The attribute of a failed trial that says why."""
-SURPLUS = "mergebo:surplus"
-"""The attribute of a trial that was begun in the same moment as the last one of the budget, and dropped."""
-MANY = 1000
-"""Points that are left, of which it need not be known how many."""
-BEAT, SILENCE, DEATHS = 5, 30, 3
-"""Seconds between signs of life of a worker, and without one until it counts as dead; how many may die of one trial."""
+"""The attribute of a failed trial that says why. A worker's trial that failed without one was cut short."""
+STOPPED = "mergebo:stopped"
+"""The attribute of a trial that was cut short because somebody stopped its worker."""
+BEAT, SILENCE = 5, 30
+"""Seconds between signs of life of a worker, and without one until it counts as dead."""
+ATTEMPTS = 10
+"""How often tables are set up, should others do the same at the same time."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,23 @@ class Study:
         """Whether another measurement would give another value: somebody said so, or told a value with its noise."""
         from mergebo.integrations.optuna import NOISE
 
-        return self.setup.noisy or any(NOISE in trial.user_attrs for trial in self.optuna.get_trials(deepcopy=False))
+        return self.setup.noisy or any(NOISE in trial.user_attrs for trial in self.every_trial())
+
+    def every_trial(self) -> list[FrozenTrial]:
+        """All trials, each in the place of its number: also those that others repeat, and those that do not count."""
+        return self.optuna.get_trials(deepcopy=False)
 
     def trials(self) -> list[FrozenTrial]:
-        """All trials but those that were put back or dropped."""
-        every = self.optuna.get_trials(deepcopy=False)
-        before = {number for trial in every for number in trial.user_attrs.get(AGAIN, ())}
-        return [trial for trial in every if trial.number not in before and SURPLUS not in trial.user_attrs]
+        """All trials that count, in the order of their numbers; those that were cut short are queued, as it were."""
+        from optuna.trial import TrialState
+
+        found = []
+        for trial in standing(self.every_trial()):
+            if was_cut_short(trial):
+                trial = copy.copy(trial)
+                trial.state = TrialState.WAITING
+            found.append(trial)
+        return sorted(found, key=lambda trial: trial.number)
 
     def point(self, trial: FrozenTrial) -> dict[str, Any] | None:
         """The point of a trial, by variable names, in plain values; None if it has none yet."""
@@ -156,21 +166,19 @@ class Study:
         """The trials that have a value."""
         return [trial for trial in self.trials() if trial.state.name == "COMPLETE"]
 
-    def untried(self, trials: Iterable[FrozenTrial]) -> float:
-        """How many points there are that none of these trials has; where values are noisy, there is always another.
-
-        Of many it may be fewer than there are.
-        """
-        given = list(trials)
-        least = math.inf if self.noisy else self.space.size - len(given)
-        if least > MANY:
-            return least
-        points = [self.point(trial) for trial in given]
-        return self.space.size - len({str(point) for point in points if point is not None})
+    def exhausted(self) -> bool:
+        """Whether every point has a trial, and values are not noisy, so that another trial would be for nothing."""
+        trials = self.trials()
+        if self.noisy or self.space.size > len(trials):
+            return False
+        points = [self.point(trial) for trial in trials]
+        return len({str(point) for point in points if point is not None}) >= self.space.size
 
     def discard(self, number: int) -> None:
         """End a trial as if it had never been begun."""
         from optuna.trial import TrialState
+
+        from mergebo.integrations.optuna import SURPLUS
 
         self.note(number, SURPLUS, True)
         self.optuna.tell(number, state=TrialState.FAIL)
@@ -179,37 +187,38 @@ class Study:
         """An optimiser with all results, and the numbers of its trials."""
         return self.sampler.read(self.optuna)
 
-    def put_back(self, trial: FrozenTrial, most: int | None = None) -> bool:
-        """Queue the point of a trial that was cut short, so that somebody tries it again; so often at most."""
-        before = [*trial.user_attrs.get(AGAIN, ()), trial.number]
-        if self.point(trial) is None or (most is not None and len(before) > most):
-            return False
-        self.optuna.enqueue_trial(trial.params, user_attrs={AGAIN: before})
-        return True
-
     @property
     def beats(self) -> bool:
         """Whether workers of this study give signs of life."""
         return hasattr(self.storage, "get_heartbeat_interval") and self.storage.get_heartbeat_interval() is not None
 
-    def drop_stale(self) -> None:
-        """Queue again the trials of workers that gave no sign of life for a while."""
-        import optuna
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            optuna.storages.fail_stale_trials(self.optuna)
+def was_cut_short(trial: FrozenTrial) -> bool:
+    """Whether a trial ended because its worker did, and is to be repeated."""
+    return trial.state.name == "FAIL" and WORKER in trial.user_attrs and REASON not in trial.user_attrs
 
-    def drop(self, trial: FrozenTrial) -> None:
-        """End a trial whose worker is known to be dead, and queue its point again."""
-        from optuna.exceptions import UpdateFinishedTrialError
-        from optuna.trial import TrialState
 
-        try:
-            self.optuna.tell(trial.number, state=TrialState.FAIL)
-        except (ValueError, UpdateFinishedTrialError):  # somebody else was faster
-            return
-        self.put_back(trial, DEATHS)
+def standing(every: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+    """Trials that count, in the order in which they were begun first: of one that was repeated, the last repetition.
+
+    Two workers may repeat a trial in the same moment: the first one counts, unless only the other has a value.
+    """
+    from mergebo.integrations.optuna import AGAIN, SURPLUS
+
+    counted = [trial for trial in every if SURPLUS not in trial.user_attrs]
+    repetition: dict[int, FrozenTrial] = {}
+    for trial in counted:
+        if before := trial.user_attrs.get(AGAIN):
+            other = repetition.get(before[-1])
+            if other is None or (trial.state.name == "COMPLETE" != other.state.name):
+                repetition[before[-1]] = trial
+
+    def last(trial: FrozenTrial) -> FrozenTrial:
+        while trial.number in repetition:
+            trial = repetition[trial.number]
+        return trial
+
+    return [last(trial) for trial in counted if AGAIN not in trial.user_attrs]
 
 
 def plain(point: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,18 +253,20 @@ def begin(
         raise StorageError(f"a study has a name that can be read, got {name!r}")
     _sampler(setup)  # an error before there is a study that nobody can load
     storage = open_storage(url, create=True, beats=beats)
-    if name in _names(storage):
-        if not resume:
-            raise StorageError(f"there is a study {name!r} in {address(url)} already; call this one otherwise: new NAME")
-        study = _load(storage, url, name)
-        _check_same(study, setup, directions)
-        setup = replace(setup, **{each: getattr(study.setup, each) for each in keep})
-        if study.setup != setup:  # another method goes on with the same results
-            study.optuna.set_user_attr(SETUP, setup.to_data())
-    else:
-        made = optuna.create_study(storage=storage, study_name=name, directions=list(directions))
+    try:
+        made = optuna.create_study(storage=storage, study_name=name, directions=list(directions), load_if_exists=resume)
+    except optuna.exceptions.DuplicatedStudyError as error:
+        said = f"there is a study {name!r} in {address(url)} already; call this one otherwise: new NAME"
+        raise StorageError(said) from error
+    if SETUP not in made.user_attrs and not made.get_trials(deepcopy=False):  # it was made just now, here or elsewhere
         made.set_user_attr(SETUP, setup.to_data())
-    return _load(storage, url, name)
+    study = _load(storage, url, name)
+    _check_same(study, setup, directions)
+    setup = replace(setup, **{each: getattr(study.setup, each) for each in keep})
+    if study.setup != setup:  # another method goes on with the same results
+        study.optuna.set_user_attr(SETUP, setup.to_data())
+        study = _load(storage, url, name)
+    return study
 
 
 def _sampler(setup: Setup) -> PermutationSampler:
@@ -350,15 +361,12 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
     try:
         if scheme == "journal":
             return JournalStorage(JournalFileBackend(rest.removeprefix("/")))
-        signs: dict[str, Any] = {
-            "heartbeat_interval": BEAT,
-            "grace_period": SILENCE,
-            "heartbeat_stale_trial_callback": _stale,
-        }
-        patient = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else None  # other workers write, too
+        signs: dict[str, Any] = {"heartbeat_interval": BEAT, "grace_period": SILENCE} if beats else {}
+        # Others write to a file, too; and connections to a server that was started again must not be used any more.
+        patient: dict[str, Any] = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else {"pool_pre_ping": True}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats are, and have long been
-            return RDBStorage(url, engine_kwargs=patient, **(signs if beats else {}))
+            return _set_up(lambda: RDBStorage(url, engine_kwargs=patient, **signs))
     except (BadAddress, NoSuchModuleError) as error:
         hint = f"; did you mean sqlite:///{url}?" if url and not separator else ""
         raise StorageError(
@@ -403,6 +411,15 @@ def database_said(error: Exception) -> str | None:
     return str(error.orig if isinstance(error, DBAPIError) else error).partition("\n")[0]
 
 
-def _stale(study: optuna.Study, trial: FrozenTrial) -> None:
-    """What becomes of a trial whose worker died: it is queued again, unless several have died of it."""
-    Study(study, Setup.from_data(study.user_attrs[SETUP]), None, "").put_back(trial, DEATHS)
+def _set_up(make: Callable[[], Any]) -> Any:
+    """A storage with its tables; where another process makes them in the same moment, one of both fails at first."""
+    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+
+    for _ in range(ATTEMPTS):
+        try:
+            return make()
+        except (IntegrityError, ProgrammingError, OperationalError) as error:
+            if isinstance(error, OperationalError) and "already exists" not in str(error):
+                raise
+            time.sleep(random.uniform(0, 0.5))
+    return make()

@@ -61,8 +61,7 @@ def fail(
 
     study = load(storage, name)
     _check_pending(study, trial)
-    if reason:
-        study.note(trial, REASON, visible(reason))
+    study.note(trial, REASON, visible(reason))  # also if there is none: without it a worker's trial would be tried again
     study.optuna.tell(trial, state=TrialState.FAIL)
     _said(study, trial, as_json, f"Trial {trial} has failed; its point is not asked for again.")
 

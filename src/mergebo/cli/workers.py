@@ -1,37 +1,52 @@
 """Trials that a program evaluates, several at a time, on one machine or several that share a storage.
 
-Every worker takes the next trial from the study until the budget is spent. Nothing is lost: results are stored as they come,
-and a trial that is cut short, because somebody stopped it or its worker died, is queued again.
+Every worker takes the next trial until the budget is spent. The storage decides who does what, and two things are enough:
+
+- A trial is made with the name of its worker in it, in one step. Only then the worker looks whether it counts, by its place
+  among all trials: those beyond the budget are dropped, so exactly as many as the budget are evaluated.
+- A trial that was cut short, because somebody stopped its worker or the worker died, has failed without a reason. Whoever is
+  free makes a trial that repeats it; of two who do so in the same moment the first one counts.
 """
 
 from __future__ import annotations
 
-import os
 import queue
-import socket
+import random
 import threading
-import warnings
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from mergebo.cli.studies import BEAT, REASON, SURPLUS, WORKER, Study, plain
-from mergebo.errors import MergeboError, ProgramError, StoppedError
+import optuna
+import typer
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
-if TYPE_CHECKING:
-    import optuna
-    from optuna.trial import FrozenTrial
-
-    from mergebo.cli.program import Program
+from mergebo.cli.processes import is_dead, is_here, this_process
+from mergebo.cli.program import Program
+from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, plain, standing, was_cut_short
+from mergebo.errors import ExhaustedError, ProgramError, StoppedError, StorageError
+from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, params, suggest
 
 HOPELESS = 5
 """So many failures without a single result, and the program is thought to be wrong, not the points."""
+DEATHS = 3
+"""How many workers may die of one trial."""
+PATIENCE = 600.0
+"""Seconds for which a storage that does not answer is tried again; a server may be started anew, a network come back."""
+LAST_WORDS = 5.0
+"""The same when somebody wants this to stop."""
+PAUSE = 1.0
+"""Seconds after which workers look again what others do."""
+UNREACHABLE = (StorageInternalError, SQLAlchemyError, OSError)
+"""What a storage that does not answer raises."""
 
-
-class _SurplusError(MergeboError):
-    """Another worker began the last trial of the budget in the same moment."""
+Result = TypeVar("Result")
 
 
 class Workers:
-    """Threads that evaluate trials of a study until it has as many as the budget; `run` them, then look at `trials`."""
+    """Threads that evaluate trials of a study until it has as many as the budget; `start` them, then `join`."""
 
     def __init__(self, study: Study, program: Program, budget: int, jobs: int = 1) -> None:
         self.study = study
@@ -41,16 +56,28 @@ class Workers:
         self.finished: queue.Queue[FrozenTrial] = queue.Queue()
         """Trials as they end, for whoever watches."""
         self.stopped = threading.Event()
+        self.exhausted: ExhaustedError | None = None
+        """Set when every point has been tried, so that the budget cannot be spent."""
         self.error: BaseException | None = None
-        self._me = f"{socket.gethostname()}:{os.getpid()}"
+        self._me = this_process()
         self._lock = threading.Lock()
-        self._active = 0
+        self._running: dict[int, int] = {}
+        """Trials of these workers: their numbers, and what the storage calls them."""
         self._failures = 0
         self._threads: list[threading.Thread] = []
+        self._over = threading.Event()
+        self._round = self._since = time.time()
+        """The last time that signs of life were given, and since when that went without a gap."""
+        self._first = 0
+        self._clashed = False
+        """Whether another process chose the same point as these workers in the same moment."""
+        self._noticed: set[int] = set()
+        self._complained = False
 
     def start(self) -> None:
-        """Begin, with trials that workers on this machine left when they died."""
-        self._recover()
+        """Begin."""
+        self._first = len(self._insist(self.study.every_trial))
+        threading.Thread(target=self._live, name="signs of life", daemon=True).start()
         self._threads = [threading.Thread(target=self._work, name=f"worker {k}", daemon=True) for k in range(self.jobs)]
         for thread in self._threads:
             thread.start()
@@ -61,7 +88,7 @@ class Workers:
         return any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """Stop at once: running programs are ended, and their trials queued again."""
+        """Stop at once: running programs are ended, and their trials are for others."""
         self.stopped.set()
         self.program.stop()
 
@@ -69,98 +96,267 @@ class Workers:
         """Wait for the end; raises what went wrong, other than in a program."""
         for thread in self._threads:
             thread.join()
+        self._over.set()
         if self.error is not None:
             raise self.error
 
-    # ------------------------------------------------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------------------------------------------------- work
 
     def _work(self) -> None:
         try:
-            while self._turn():
-                try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")  # Optuna's, of what it calls experimental
-                        self.study.optuna.optimize(
-                            self._objective,
-                            n_trials=1,
-                            catch=(ProgramError, StoppedError, _SurplusError),
-                            callbacks=[self._ended],
-                        )
-                finally:
-                    with self._lock:
-                        self._active -= 1
+            while (number := self._take()) is not None:
+                self._evaluate(number)
         except BaseException as error:  # of a thread nobody would hear of it
             self.error = self.error or error
             self.stop()
+        finally:
+            self.study.storage.remove_session()
 
-    def _turn(self) -> bool:
-        """Whether there is another trial to begin; waits for other machines' last ones, which might be put back."""
-        while not self.stopped.is_set():
-            with self._lock:
-                trials = self.study.trials()
-                elsewhere = [each for each in trials if each.state.name == "RUNNING" and self._others(each)]
-                done = sum(each.state.is_finished() for each in trials)
-                going = len(elsewhere) + self._active
-                if done + going < self.budget and going < self.study.untried(each for each in trials if not _going(each)):
-                    self._active += 1
-                    return True
-                if not (elsewhere and self.study.beats):
-                    return False
-            self.stopped.wait(BEAT / 2)
-            self.study.drop_stale()
-        return False
-
-    def _others(self, trial: FrozenTrial) -> bool:
-        """Whether a trial belongs to a worker that is not one of these."""
-        return trial.user_attrs.get(WORKER) not in (None, self._me)
-
-    def _objective(self, trial: optuna.Trial) -> Any:
-        from mergebo.integrations.optuna import suggest
-
-        trial.set_user_attr(WORKER, self._me)
-        # What a person evaluates is not counted: it may stay pending for ever.
-        counted = [each.number for each in self.study.trials() if each.state.is_finished() or WORKER in each.user_attrs]
-        if counted.index(trial.number) >= self.budget:
-            trial.set_user_attr(SURPLUS, True)
-            raise _SurplusError
-        point = plain(suggest(trial, self.study.space))
+    def _evaluate(self, number: int) -> None:
+        """Run the program for a trial, and store what came of it."""
         try:
-            values = self.program.measure(point, trial.number)
-        except ProgramError as error:
-            trial.set_user_attr(REASON, str(error))
-            raise
-        return values if len(values) > 1 else values[0]
+            point = self._insist(lambda: self._suggest(number))
+            values = self.program.measure(point, number)
+        except StoppedError:
+            self._end(number, {STOPPED: True})
+        except (ProgramError, optuna.TrialPruned) as error:
+            self.finished.put(self._end(number, {REASON: str(error)}))
+            self._despair(str(error))
+        else:
+            self.finished.put(self._end(number, {}, values))
 
-    def _ended(self, _: optuna.Study, trial: FrozenTrial) -> None:
-        """Queue again what was cut short; tell whoever watches about the rest."""
-        if trial.state.name == "FAIL" and REASON not in trial.user_attrs:
-            if SURPLUS not in trial.user_attrs:
-                self.study.put_back(trial)
-            return
-        self.finished.put(trial)
-        self._failures = self._failures + 1 if trial.state.name == "FAIL" else -self.budget
-        if self._failures >= HOPELESS and not any(each.state.name == "COMPLETE" for each in self.study.trials()):
-            reason = trial.user_attrs[REASON]
+    def _suggest(self, number: int) -> dict[str, Any]:
+        """The point of a trial; of one from Optuna's queue, what is missing is chosen now."""
+        trial = optuna.trial.Trial(self.study.optuna, self._running[number])
+        return plain(suggest(trial, self.study.space))
+
+    def _despair(self, reason: str) -> None:
+        """Give up if the program does nothing but fail."""
+        self._failures += 1
+        trials = self._insist(self.study.trials)
+        if self._failures >= HOPELESS and not any(trial.state.name == "COMPLETE" for trial in trials):
             raise ProgramError(f"the first {self._failures} runs all failed, so this was given up; the last one: {reason}")
 
-    def _recover(self) -> None:
-        """Queue again what processes of this machine were at when they died."""
-        for trial in self.study.trials():
-            host, _, process = str(trial.user_attrs.get(WORKER, "")).rpartition(":")
-            if trial.state.name == "RUNNING" and host == socket.gethostname() and not _alive(int(process)):
-                self.study.drop(trial)
+    def _end(self, number: int, notes: Mapping[str, Any], values: Sequence[float] | None = None) -> FrozenTrial:
+        """Store what came of a trial; what cannot be stored is said aloud."""
+        try:
+            ended = self._insist(lambda: self._store(number, notes, values))
+        except StorageError:
+            if values is not None:
+                told = f"{number} {' '.join(map(repr, values))}"
+                typer.echo(
+                    f"mergebo: the value of trial {number} could not be stored. When the storage answers again, before you "
+                    f"go on: mergebo tell {'-- ' if '-' in told else ''}{told}",
+                    err=True,
+                )
+            raise
+        del self._running[number]
+        return ended
 
+    def _store(self, number: int, notes: Mapping[str, Any], values: Sequence[float] | None) -> FrozenTrial:
+        """Store what came of a trial, also if that was done already or others gave this worker up."""
+        try:
+            for name, value in notes.items():
+                self.study.note(number, name, value)
+            return self.study.optuna.tell(number, values, state=TrialState.FAIL if values is None else None)
+        except (UpdateFinishedTrialError, ValueError):
+            trial = self.study.every_trial()[number]
+            if not trial.state.is_finished():
+                raise
+            if values is None or not was_cut_short(trial):
+                return trial
+            return self._add(self._repetition(trial, TrialState.COMPLETE, values=values))
 
-def _going(trial: FrozenTrial) -> bool:
-    """Whether a worker is at a trial, or will be."""
-    return trial.state.name == "WAITING" or (trial.state.name == "RUNNING" and WORKER in trial.user_attrs)
+    # ------------------------------------------------------------------------------------------------------ who does what
 
+    def _take(self) -> int | None:
+        """A trial to evaluate; None if there is none any more. Waits for those of others, who may die."""
+        while not self.stopped.is_set():
+            with self._lock:
+                self._insist(self._bury)
+                trials = self._counted()
+                left = next((trial for trial in trials if self._is_left(trial)), None)
+                if left is None and (self.exhausted or len(trials) >= self.budget):
+                    if not [trial for trial in trials if self._is_awaited(trial)]:
+                        return None
+                elif (number := self._begin() if left is None else self._resume(left)) is not None:
+                    return number
+                else:
+                    continue
+            self.stopped.wait(PAUSE)
+        return None
 
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return process != os.getpid()  # a number that was given again
+    def _counted(self) -> list[FrozenTrial]:
+        """The trials of the budget; those that a person asked for count as soon as they are told."""
+        every = standing(self._insist(self.study.every_trial))
+        return [trial for trial in every if trial.state.name != "RUNNING" or WORKER in trial.user_attrs][: self.budget]
+
+    def _is_left(self, trial: FrozenTrial) -> bool:
+        """Whether nobody evaluates a trial though somebody should: it was cut short, or queued by other means."""
+        match trial.state:
+            case TrialState.RUNNING:  # the storage made it, but its answer was lost
+                return trial.user_attrs[WORKER] == self._me and trial.number not in self._running
+            case TrialState.WAITING:
+                return True
+        return was_cut_short(trial)
+
+    def _is_awaited(self, trial: FrozenTrial) -> bool:
+        """Whether another process evaluates a trial, and it can be seen if that process dies."""
+        worker = trial.user_attrs.get(WORKER, self._me)
+        if trial.state != TrialState.RUNNING or worker == self._me:
+            return False
+        if self.study.beats and not is_here(worker) and trial.number not in self._noticed:
+            # It may have died before its first sign of life, without which nobody would ever miss it: so give one.
+            self._noticed.add(trial.number)
+            self._insist(lambda: self.study.storage.record_heartbeat(self._identity(trial.number)))
+        return self.study.beats or is_here(worker)
+
+    def _begin(self) -> int | None:
+        """Make a trial with the next point; None if there is no point left, or if others were faster."""
+        trials = self._insist(self.study.every_trial)
+        before = {trial.number: held(trial) for trial in trials}
+        # Alone, the seed decides. Others with the same seed and the same results would choose the same points.
+        alone = all(trial.user_attrs.get(WORKER, self._me) == self._me for trial in trials[self._first :])
+        again = 0 if alone and not self._clashed else random.getrandbits(32)
+        try:
+            point = self._insist(lambda: self.study.sampler.propose(self.study.optuna, trials, again))
+        except ExhaustedError as error:
+            self.exhausted = error
+            return None
+        number = self._make(
+            optuna.create_trial(
+                state=TrialState.RUNNING,
+                params=point,
+                distributions=distributions(self.study.space),
+                user_attrs={WORKER: self._me},
+            )
+        )
+        trials = standing(self._insist(self.study.every_trial)[:number])
+        self._clashed = any(held(trial) == point != before.get(trial.number) for trial in trials)
+        return self._if_it_counts(number, not self._clashed)
+
+    def _make(self, trial: FrozenTrial) -> int:
+        """Make a trial of these workers; its number."""
+        number = self._insist(lambda: self._add(trial)).number
+        self._look_after(number)
+        return number
+
+    def _if_it_counts(self, number: int, alone: bool = True) -> int | None:
+        """Drop a trial that was made unless it is one of the budget."""
+        if alone and any(trial.number == number for trial in self._counted()):
+            return number
+        self._end(number, {SURPLUS: True})
+        return None
+
+    def _resume(self, trial: FrozenTrial) -> int | None:
+        """Go on with a trial that nobody evaluates; None if others were faster, or if too many have died of it."""
+        if trial.state == TrialState.FAIL:
+            every = self._insist(self.study.every_trial)
+            before = [*trial.user_attrs.get(AGAIN, ()), trial.number]
+            if (deaths := sum(STOPPED not in every[number].user_attrs for number in before)) < DEATHS:
+                return self._if_it_counts(self._make(self._repetition(trial, TrialState.RUNNING)))
+            given_up = self._repetition(trial, TrialState.FAIL, {REASON: f"{deaths} workers died of it"})
+            self.finished.put(self._insist(lambda: self._add(given_up)))
+            return None
+        if trial.state == TrialState.WAITING:
+            mine = self._insist(lambda: self._pop(trial.number))
+        else:  # unless a thread of these workers has ended it since
+            mine = self._insist(self.study.every_trial)[trial.number].state == TrialState.RUNNING
+        if not mine:
+            return None
+        self._look_after(trial.number)
+        return trial.number
+
+    def _look_after(self, number: int) -> None:
+        """From now on these workers give signs of life for a trial."""
+        self._running[number] = self._insist(lambda: self._identity(number))
+        self._insist(self._sign)
+
+    def _pop(self, number: int) -> bool:
+        """Take a trial from Optuna's queue."""
+        try:
+            self.study.note(number, WORKER, self._me)
+            return bool(self.study.storage.set_trial_state_values(self._identity(number), TrialState.RUNNING))
+        except UpdateFinishedTrialError:
+            return False
+
+    def _add(self, trial: FrozenTrial) -> FrozenTrial:
+        """Make a trial, all at once."""
+        storage = self.study.storage
+        made: FrozenTrial = storage.get_trial(storage.create_new_trial(self._study_id(), trial))
+        return made
+
+    def _repetition(
+        self,
+        trial: FrozenTrial,
+        state: TrialState,
+        notes: Mapping[str, Any] | None = None,
+        values: Sequence[float] | None = None,
+    ) -> FrozenTrial:
+        """A trial with the point of another one, if that has one."""
+        point, space = self.study.point(trial), self.study.space
+        again = [*trial.user_attrs.get(AGAIN, ()), trial.number]
+        return optuna.create_trial(
+            state=state,
+            values=values,
+            params=None if point is None else params(space, point),
+            distributions=None if point is None else distributions(space),
+            user_attrs={WORKER: self._me, AGAIN: again, **(notes or {})},
+        )
+
+    def _study_id(self) -> int:
+        found: int = self.study.storage.get_study_id_from_name(self.study.name)
+        return found
+
+    def _identity(self, number: int) -> int:
+        """What the storage calls a trial."""
+        found: int = self.study.storage.get_trial_id_from_study_id_trial_number(self._study_id(), number)
+        return found
+
+    # ----------------------------------------------------------------------------------------------------- life and death
+
+    def _live(self) -> None:
+        """Give signs of life, whatever happens."""
+        while not self._over.wait(BEAT):
+            now = time.time()
+            if now - self._round > 2 * BEAT:  # the machine slept
+                self._since = now
+            try:
+                self._sign()
+            except UNREACHABLE:
+                self._since = time.time()
+            self._round = time.time()
+
+    def _sign(self) -> None:
+        """Say that all trials of these workers are cared for."""
+        for identity in list(self._running.values()) if self.study.beats else ():
+            self.study.storage.record_heartbeat(identity)
+
+    def _bury(self) -> None:
+        """End trials whose workers are dead: those of this machine, and those that gave no sign of life for a while."""
+        for trial in self.study.every_trial():
+            if trial.state == TrialState.RUNNING and is_dead(trial.user_attrs.get(WORKER, "")):
+                self._store(trial.number, {}, None)
+        # While the storage was away nobody could give signs of life, so hear the others again before judging them.
+        if self.study.beats and time.time() - self._round < 2 * BEAT < time.time() - self._since:
+            self._sign()
+            optuna.storages.fail_stale_trials(self.study.optuna)
+
+    def _insist(self, action: Callable[[], Result]) -> Result:
+        """Do something with the storage; if it does not answer, again and again for a while."""
+        began = time.monotonic()
+        while True:
+            try:
+                result = action()
+                self._complained = False
+                return result
+            except UNREACHABLE as error:
+                self._since = time.time()
+                waited = time.monotonic() - began
+                said = f"the storage {self.study.url} does not answer ({error.__cause__ or error})"
+                if waited > (LAST_WORDS if self.stopped.is_set() else PATIENCE):
+                    raise StorageError(said) from error
+                if waited > LAST_WORDS and not self._complained:
+                    self._complained = True
+                    typer.echo(f"mergebo: {said}; trying again for {PATIENCE:g} s", err=True)
+                time.sleep(PAUSE)

@@ -7,8 +7,10 @@ numbers like any other; `PermutationSampler` puts them together again.
 
 from __future__ import annotations
 
+import random
 import re
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +33,7 @@ from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real,
 __all__ = [
     "PermutationSampler",
     "distributions",
+    "held",
     "params",
     "permutation_params",
     "read_point",
@@ -44,7 +47,11 @@ CLAIM = "mergebo:claim"
 """The attribute of a trial that holds what was proposed for it, before the objective asks for it."""
 NOISE = "mergebo:noise"
 """The attribute of a trial that holds the standard deviation of its value, if that is known."""
-CLASHES = 5
+AGAIN = "mergebo:again"
+"""The attribute of a trial that repeats one that was cut short: the numbers that it had before, the last one last."""
+SURPLUS = "mergebo:surplus"
+"""The attribute of a trial that does not count: another worker was faster with its point, or with the last of a budget."""
+CLASHES = 20
 """How often a point is chosen, should another worker choose the same at the same time."""
 
 
@@ -282,10 +289,10 @@ def distributions(space: AnySpace) -> dict[str, BaseDistribution]:
 
 def read_point(space: AnySpace, trial: FrozenTrial) -> Any:
     """The point of a space that a trial has, as `suggest` gave it; None if it has none."""
-    coding, held = Coding.of(space.variables), _held(trial)
-    if any(name not in held for name, each in coding.distributions.items() if not each.single()):
+    coding, given = Coding.of(space.variables), held(trial)
+    if any(name not in given for name, each in coding.distributions.items() if not each.single()):
         return None
-    return space.decode(coding.row(held).astype(space.dtype))
+    return space.decode(coding.row(given).astype(space.dtype))
 
 
 def _order(items: int | Sequence[Any] | Permutation, rules: Mapping[str, Any]) -> Permutation:
@@ -374,22 +381,48 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         coding = self._coding(study, search_space)
         if not coding.parts:
             return {}
+        if claimed := trial.system_attrs.get(CLAIM):  # the storage failed after that, and all is done once more
+            return dict(claimed)
         with self._lock:
             for again in range(CLASHES):
-                seed = np.random.SeedSequence([self.seed, trial.number, again]).generate_state(1)[0]
                 others = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
-                opt, _ = self._read(study, coding, others, int(seed))
+                before = {each.number: held(each) for each in others}
+                seed = self._seed(trial.number, again)
                 try:
-                    row = opt.space.encode(opt.ask().point)
+                    proposed = self._propose(study, coding, others, seed)
                 except ExhaustedError:  # Optuna goes on until it is told to stop
-                    return coding.params(opt.space, opt.space.sample_rows(seed=int(seed)))
-                proposed = coding.params(opt.space, row)
-                # No public call says what a trial will be before its objective asks for it, and other workers must know.
-                study._storage.set_trial_system_attr(trial._trial_id, CLAIM, proposed)
-                running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-                if all(_held(each) != proposed for each in running if each.number != trial.number):
+                    return coding.params(coding.space(), coding.space().sample_rows(seed=seed))
+                self._claim(study, trial, proposed)
+                # What was there before may be repeated on purpose, if values are noisy; what came meanwhile may not.
+                now = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
+                if not any(held(each) == proposed != before.get(each.number) for each in now):
                     break
+                if again < CLASHES - 1:  # the other one may give way, too, so both must be able to come back to the point
+                    self._claim(study, trial, {})
+                    time.sleep(random.uniform(0, 0.1))
         return proposed
+
+    @staticmethod
+    def _claim(study: optuna.Study, trial: FrozenTrial, proposed: Mapping[str, Any]) -> None:
+        """Let other workers know, for no public call says what a trial will be before its objective asks for it."""
+        study._storage.set_trial_system_attr(trial._trial_id, CLAIM, dict(proposed))
+
+    def propose(self, study: optuna.Study, trials: Sequence[FrozenTrial], again: int = 0) -> dict[str, Any]:
+        """The parameters of the next point, for those who make a trial with it: the one that follows these trials.
+
+        Raises `ExhaustedError` if there is none. Should others make one with the same point first, then `again` is a number
+        for another choice.
+        """
+        coding = self._coding(study, intersection_search_space(list(trials)) | self._known.distributions)
+        with self._lock:
+            return self._propose(study, coding, trials, self._seed(len(trials), again))
+
+    def _propose(self, study: optuna.Study, coding: Coding, trials: Sequence[FrozenTrial], seed: int) -> dict[str, Any]:
+        opt, _ = self._read(study, coding, trials, seed)
+        return coding.params(opt.space, opt.space.encode(opt.ask().point))
+
+    def _seed(self, number: int, again: int) -> int:
+        return int(np.random.SeedSequence([self.seed, number, again]).generate_state(1)[0])
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -422,7 +455,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         return Coding.found(search_space, Coding(known))
 
     def _read(
-        self, study: optuna.Study, coding: Coding, trials: Iterable[FrozenTrial], seed: int
+        self, study: optuna.Study, coding: Coding, trials: Sequence[FrozenTrial], seed: int
     ) -> tuple[Optimizer, list[int]]:
         directions: list[Direction] = ["minimize" if each.name == "MINIMIZE" else "maximize" for each in study.directions]
         opt = Optimizer(
@@ -433,12 +466,20 @@ class PermutationSampler(optuna.samplers.BaseSampler):
             **self.options,
         )
         needed = [name for name, each in coding.distributions.items() if not each.single()]
-        known = [trial for trial in trials if trial.state != TrialState.WAITING and _held(trial).keys() >= {*needed}]
+        repeated = {number for trial in trials for number in trial.user_attrs.get(AGAIN, ())}
+        known = [
+            trial
+            for trial in trials
+            if held(trial).keys() >= {*needed}
+            and trial.state != TrialState.WAITING
+            and SURPLUS not in trial.user_attrs
+            and not (trial.state == TrialState.FAIL and trial.number in repeated)
+        ]
         values = _values([trial for trial in known if trial.state == TrialState.COMPLETE], directions)
         numbers: list[int] = []
         for trial in known:
             try:
-                begun = opt.begin(opt.space.decode(coding.row(_held(trial)).astype(opt.space.dtype)))
+                begun = opt.begin(opt.space.decode(coding.row(held(trial)).astype(opt.space.dtype)))
             except RuleError:  # it is from before there was the rule
                 continue
             numbers.append(trial.number)
@@ -450,7 +491,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         return opt, numbers
 
 
-def _held(trial: FrozenTrial) -> dict[str, Any]:
+def held(trial: FrozenTrial) -> dict[str, Any]:
     """The parameters of a trial, and those that it will have as soon as its objective asks for them."""
     queued = trial.system_attrs.get("fixed_params", {})  # where Optuna keeps what `enqueue_trial` was given
     return {**trial.system_attrs.get(CLAIM, {}), **queued, **trial.params}
