@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo explain test lint format bench results clean
+.PHONY: help demo explain test lint format docs pictures bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
@@ -38,8 +38,15 @@ format: $(READY)  ## put the code into the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(READY)  ## build the site in build/site; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo build/site/index.html
+
+pictures: $(READY)  ## draw the pictures of the docs that explain orders, ranks and merge sort
+	$(BIN)/python docs/pictures.py
+
 bench: $(READY)  ## measure speed and memory on one thread; tables, and JSON in benchmarks/results
-	for part in sorting problems optimizers auto; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
+	for part in sorting problems optimizers auto samplers; do $(ONE_THREAD) $(BIN)/python benchmarks/$$part.py || exit 1; done
 
 RUN := $(BIN)/mergebo bench run --jobs $(JOBS)
 LOW := n=(15|20|30|50)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import mergebo as mb
-from mergebo.errors import UnsupportedError
 from mergebo.optimizers import METHODS
 from mergebo.optimizers.auto import FAMILIES, likeliest, plain_model
 from mergebo.optimizers.explanation import STRUCTURES, Effect, Explanation, explain
@@ -283,14 +281,6 @@ def test_the_figure_has_its_panels(tmp_path: Path) -> None:
     titles = [axes.get_title(loc="left") for axes in explained("lop:planted(n=40,seed=1)", 60).plot().axes]
     assert "Pairs in order: row before column, 30 of 40 items" in titles
     assert not any(title.startswith("Map") for title in titles)
-
-
-def test_without_matplotlib_only_the_picture_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explained("lop:planted(n=5,seed=1)", 20)
-    monkeypatch.delitem(sys.modules, "mergebo.optimizers.explanation_plot", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UnsupportedError, match="pip install matplotlib"):
-        found.plot()
 
 
 def test_the_same_results_give_the_same_explanation() -> None:

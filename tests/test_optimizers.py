@@ -265,6 +265,13 @@ class TestResults:
         assert result.best.value == min(objective(order) for order in calls)
         assert result.trials[-1].state == "pending"
 
+    def test_convergence_of_what_is_maximised(self) -> None:
+        result = mb.minimize(
+            lambda order: -float(order[0]), mb.PermutationSpace(5), budget=8, direction="maximize", method="random"
+        )
+        assert result.convergence().tolist() == np.maximum.accumulate([trial.value for trial in result.trials]).tolist()
+        assert result.optimizer.best == result.best
+
     def test_convergence_and_progress(self, capsys: pytest.CaptureFixture[str]) -> None:
         result = mb.minimize(objective, mb.PermutationSpace(6), budget=12, method="random", progress=True)
         assert "best" in capsys.readouterr().out

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pickle
+import re
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -431,3 +434,32 @@ def test_bad_arguments_are_told_at_once() -> None:
         PermutationSampler("aut")
     with pytest.raises(errors.ArgumentError, match="is complete, so its parameters are not known"):
         PermutationSampler().optimizer(optuna.create_study())
+
+
+def test_the_package_for_optunahub() -> None:
+    """It loads from its folder as OptunaHub loads it, and its page has what the registry asks for."""
+    folder = Path(__file__).parents[1] / "optunahub" / "package" / "samplers" / "permutation"
+    spec = importlib.util.spec_from_file_location("permutation", folder / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _, head, page = (folder / "README.md").read_text().split("---\n", 2)
+    assert [line.split(":")[0] for line in head.splitlines()] == [
+        "author",
+        "title",
+        "description",
+        "tags",
+        "optuna_versions",
+        "license",
+    ]
+    assert "tags: [sampler," in head
+    example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    code = (
+        example[1].replace("import optunahub\n", "").replace('optunahub.load_module(package="samplers/permutation")', "hub")
+    )
+    namespace: dict[str, Any] = {"hub": module}
+    exec(code, namespace)
+    assert len(namespace["study"].trials) == 30
+    assert (folder / "LICENSE").read_text() == (folder.parents[3] / "LICENSE").read_text()

@@ -18,3 +18,12 @@ LOOK: dict[Any, Any] = {
     "figure.dpi": 150,
 }
 """Settings under which figures are drawn and saved; the same ones give the same file."""
+
+
+def short(text: str, most: int) -> str:
+    """The beginning of a text, where there is no room for more.
+
+    >>> short("hydrochloric acid", 8)
+    'hydroch…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
+import mergebo
 from mergebo.cli.ask import ask
 from mergebo.cli.bench import bench
 from mergebo.cli.best import best
@@ -16,6 +19,7 @@ from mergebo.cli.lists import methods, problems
 from mergebo.cli.new import new
 from mergebo.cli.optimize import optimize
 from mergebo.cli.plot import plot
+from mergebo.cli.screen import complain
 from mergebo.cli.show import show
 from mergebo.cli.tell import fail, tell
 from mergebo.errors import MergeboError
@@ -33,19 +37,42 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "What came of it": {"best": best, "show": show, "plot": plot, "export": export, "import": import_},
     "What there is": {"demo": demo, "methods": methods, "problems": problems},
 }
+SETTINGS: dict[str, dict[str, Any]] = {"tell": {"ignore_unknown_options": True}}
+"""-3.2 is a value, not an option."""
 for _panel, _commands in PANELS.items():
     for _name, _command in _commands.items():
-        app.command(_name, rich_help_panel=_panel)(_command)
+        app.command(_name, rich_help_panel=_panel, context_settings=SETTINGS.get(_name))(_command)
 app.add_typer(bench, name="bench", rich_help_panel="What there is")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mergebo {mergebo.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Say which version this is.", callback=_version)] = False,
+) -> None:
+    pass
 
 
 def main() -> None:
     """Run the command line. What a user got wrong is said in one line; exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an arrow that a terminal does not have must not end the program
     try:
-        app()
+        app(prog_name="mergebo")
     except MergeboError as error:
-        print(f"mergebo: {error}", file=sys.stderr)
+        complain(str(error))
         sys.exit(2)
-    except BrokenPipeError:  # such as `mergebo show | head`
-        sys.stderr.close()
-        sys.exit(0)
+    except Exception as error:
+        from mergebo.cli.studies import database_said
+
+        said = database_said(error)
+        if said is None:
+            raise
+        complain(f"the storage of the studies failed: {said}")
+        sys.exit(2)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import Json, as_data, console, print_json, trial_table
-from mergebo.cli.studies import HERE, Name, Storage, load
+from mergebo.cli.screen import Json, as_data, complain, console, print_json, say, trial_table
+from mergebo.cli.studies import HERE, Name, Storage, Study, load
 
 
 def ask(
@@ -18,22 +18,40 @@ def ask(
 ) -> None:
     """Say what to try next. A trial stays pending until you `tell` its value, or that it failed.
 
+    Exit status 1 if every order was tried already.
+
     Example: `mergebo ask -k 3`
     """
-    from mergebo.integrations.optuna import suggest
-
     study = load(storage, name)
-    asked = []
-    for _ in range(count):
-        trial = study.optuna.ask()
-        suggest(trial, study.space)
-        asked.append(trial.number)
+    asked: list[int] = []
+    while len(asked) < count and (number := _begin(study)) is not None:
+        asked.append(number)
     trials = [trial for trial in study.trials() if trial.number in asked]
     if as_json:
         print_json([as_data(study, trial) for trial in trials])
-        return
-    console().print(trial_table(study, trials))
-    value = " ".join(["VALUE"] * len(study.directions))
-    console().print(
-        f"\n`mergebo tell {asked[0]} {value}` when you know what came of it, `mergebo fail {asked[0]}` if nothing did."
-    )
+    elif trials:
+        console().print(trial_table(study, trials))
+    if len(asked) < count:
+        complain(f"there is {'nothing' if not asked else 'no more'} to try: every point has a trial already")
+    if not asked:
+        raise typer.Exit(1)
+    if not as_json:
+        value = " ".join(["VALUE"] * len(study.directions))
+        say()
+        say(f"`mergebo tell {asked[0]} {value}` when you know what came of it, `mergebo fail {asked[0]}` if nothing did.")
+
+
+def _begin(study: Study) -> int | None:
+    """Begin a trial; None if there is no point left for one."""
+    from mergebo.integrations.optuna import suggest
+
+    queued = any(trial.state.name == "WAITING" for trial in study.every_trial())
+    if study.exhausted() and not queued:
+        return None
+    trial = study.optuna.ask()
+    try:
+        suggest(trial, study.space)
+    except BaseException:  # Ctrl-C, perhaps: a trial without a point would be pending for ever
+        study.discard(trial.number)
+        raise
+    return int(trial.number)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import typer
 
-from mergebo.cli.screen import Json, as_data, console, number, numbers, point_text, print_json, trial_table
+from mergebo.cli.screen import UNBEATEN, Json, as_data, complain, console, number, point_text, print_json, say, trial_table
 from mergebo.cli.studies import HERE, Name, Storage, Study, load, plain
 
 
@@ -17,46 +20,53 @@ def best(storage: Storage = HERE, name: Name = "", as_json: Json = False) -> Non
     Example: `mergebo best --json`
     """
     study = load(storage, name)
-    if not any(trial.state.name == "COMPLETE" for trial in study.trials()):
-        typer.echo("There is no result yet: `mergebo ask`, then `mergebo tell`.", err=True)
+    if not study.done():
+        complain("there is no result yet: `mergebo ask`, then `mergebo tell`")
         raise typer.Exit(1)
-    if len(study.directions) > 1:
-        _front(study, as_json)
-    elif study.setup.noisy:
+    if study.noisy:
         _expected(study, as_json)
+    elif len(study.directions) > 1:
+        trials = study.optuna.best_trials
+        if as_json:
+            print_json([as_data(study, trial) for trial in trials])
+        else:
+            console().print(trial_table(study, trials, title=UNBEATEN))
     else:
         trial = study.optuna.best_trial
         if as_json:
             print_json(as_data(study, trial))
         else:
-            console().print(f"[bold]{number(trial.value)}[/] in trial {trial.number}")
-            console().print(point_text(study.point(trial)), markup=False)
-
-
-def _front(study: Study, as_json: bool) -> None:
-    trials = study.optuna.best_trials
-    if as_json:
-        print_json([as_data(study, trial) for trial in trials])
-    else:
-        console().print(trial_table(study, trials, title="No other trial beats these in all objectives"))
+            say((number(trial.value), "bold"), f" in trial {trial.number}")
+            say(point_text(study.point(trial)))
 
 
 def _expected(study: Study, as_json: bool) -> None:
+    """What noisy results say: points with what is expected of them, not with what was measured."""
     opt, places = study.read()
-    found = opt.best
-    assert found is not None
-    point, deviation, count = plain(found.point), found.deviation, found.measurements  # type: ignore[attr-defined]
+    several = len(study.directions) > 1
+    found: list[Any] = list(opt.pareto.trials) if several else [opt.best]
     if as_json:
-        data = {
-            "trial": places[found.id],
-            "expected": found.value,
-            "deviation": deviation,
-            "measurements": count,
-            "point": point,
-        }
-        print_json(data)
+        data = [
+            {
+                "trial": places[each.id],
+                "expected": each.value,
+                "deviation": each.deviation,
+                "measurements": each.measurements,
+                "point": plain(each.point),
+            }
+            for each in found
+        ]
+        print_json(data if several else data[0])
         return
-    times = "once" if count == 1 else f"{count} times"
-    said = f"[bold]{number(found.value)} ± {numbers([deviation])}[/] expected of trial {places[found.id]}, measured {times}"
-    console().print(said)
-    console().print(point_text(point), markup=False)
+    if several:
+        say(("No other is expected to beat these in all objectives", "italic"))
+    for each in found:
+        values, deviations = (part if several else (part,) for part in (each.value, each.deviation))
+        said = ", ".join(_uncertain(*pair) for pair in zip(values, deviations, strict=True))
+        times = "once" if each.measurements == 1 else f"{each.measurements} times"
+        say((said, "bold"), f" expected of trial {places[each.id]}, measured {times}")
+        say(point_text(plain(each.point)))
+
+
+def _uncertain(value: float, deviation: float) -> str:
+    return number(value) + (f" ± {deviation:.2g}" if math.isfinite(deviation) else "")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import console, number, sparkline
+from mergebo.cli.screen import number, say, sparkline
 
 
 def demo(
@@ -20,13 +20,15 @@ def demo(
     """
     import mergebo as mb
 
-    chosen, out = mb.problems.get(problem), console()
-    out.print(chosen.describe(), markup=False)
+    chosen = mb.problems.get(problem)
+    say(chosen.describe())
     best = chosen.optimum.value if chosen.optimum else None
     for method in ("random", "auto"):
         result = mb.minimize(chosen.evaluate, chosen.space, budget=budget, method=method, seed=seed, progress=True)
+        if result.ended == "interrupted":
+            raise typer.Exit(130)
         curve = result.convergence().tolist()
         above = "" if best is None else f"  (best known: {number(best)})"
-        out.print(f"{method:>7}  {sparkline(curve, 40)}  {number(curve[-1])}{above}")
-    out.print()
-    out.print(str(result.explain()), markup=False)
+        say(f"{method:>7}  {sparkline(curve, 40)}  {number(curve[-1])}{above}")
+    say()
+    say(str(result.explain()))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import Json, console, number, print_json
+from mergebo.cli.screen import Json, console, number, print_json, say
 
 
 def problems(
@@ -18,6 +18,7 @@ def problems(
     Example: `mergebo problems tsp`
     """
     from rich.table import Table
+    from rich.text import Text
 
     from mergebo.problems import available, get
 
@@ -25,13 +26,15 @@ def problems(
     if as_json:
         print_json([{"name": each.name, "numbers": each.space.width, "best known": _best(each)} for each in found])
         return
-    table = Table("problem", "numbers in a point", "best known value", box=None, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("problem", overflow="fold")
+    table.add_column("numbers in a point", justify="right")
+    table.add_column("best known value", justify="right")
     for each in found:
-        table.add_row(each.name, str(each.space.width), number(_best(each)))
+        table.add_row(Text(each.name), str(each.space.width), number(_best(each)))
     console().print(table)
-    console().print(
-        '\nIn Python: mb.problems.get("tsp:a280"); ~7 behind a name renames the items at random, with seed 7.', markup=False
-    )
+    say()
+    say('In Python: mb.problems.get("tsp:a280"); ~7 behind a name renames the items at random, with seed 7.')
 
 
 def _best(problem: object) -> float | None:
@@ -45,13 +48,14 @@ def methods(as_json: Json = False) -> None:
     Example: `mergebo methods`
     """
     from rich.table import Table
+    from rich.text import Text
 
     from mergebo.optimizers.methods import ABOUT
 
     if as_json:
         print_json(ABOUT)
         return
-    table = Table("method", "what it is", box=None, header_style="bold")
+    table = Table("method", "what it is", box=None, pad_edge=False, header_style="bold")
     for name, text in ABOUT.items():
-        table.add_row(name, text)
+        table.add_row(name, Text(text))
     console().print(table)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import Json, console, print_json
+from mergebo.cli.screen import Json, print_json, say
 from mergebo.cli.studies import HERE, Directions, Initial, Method, Noisy, Seed, Setup, Storage, begin, check_directions
 from mergebo.cli.words import Words, about_a_space
 
@@ -14,7 +14,7 @@ from mergebo.cli.words import Words, about_a_space
 @about_a_space
 def new(
     words: Words,
-    name: Annotated[str, typer.Argument(help="What the study is called.")] = "study",
+    name: Annotated[str, typer.Argument(envvar="MERGEBO_STUDY", help="What the study is called.")] = "study",
     storage: Storage = HERE,
     direction: Directions = None,
     method: Method = "auto",
@@ -30,9 +30,8 @@ def new(
     setup = Setup(words.space(), method, seed, initial, noisy)
     study = begin(storage, name, setup, check_directions(direction))
     if as_json:
-        print_json({"study": study.name, "storage": storage, **setup.to_data()})
+        print_json({"study": study.name, "storage": study.url, "directions": study.directions, **setup.to_data()})
         return
     said = "the best order" if len(study.directions) == 1 else f"orders that are good in {len(study.directions)} respects"
-    console().print(
-        f"The study [bold]{study.name}[/] looks for {said}; it is in {storage}.\n`mergebo ask` says what to try first."
-    )
+    say("The study ", (study.name, "bold"), f" looks for {said}; it is in {study.url}.")
+    say("`mergebo ask` says what to try first.")

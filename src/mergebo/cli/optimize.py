@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,19 +15,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mergebo.cli.screen import (
+    UNBEATEN,
     Json,
     as_data,
     best_so_far,
+    complain,
     console,
     number,
     numbers,
     point_text,
     print_json,
+    say,
     sparkline,
     trial_table,
 )
-from mergebo.cli.studies import HERE, Directions, Method, Noisy, Seed, Setup, Storage, Study, begin, check_directions
+from mergebo.cli.studies import HERE, REASON, Directions, Method, Noisy, Seed, Setup, Storage, Study, begin, check_directions
 from mergebo.cli.words import ORDER, Words, about_a_space
+from mergebo.errors import ProgramError
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -43,7 +48,7 @@ def optimize(
     words: Words,
     command: Annotated[str, typer.Option(help="Your program: `./simulate {order}`; it prints its value last.")],
     budget: Annotated[int, typer.Option(min=1, help="How many trials in all, those that are there already included.")],
-    name: Annotated[str, typer.Option("--study", help="What the study is called.")] = "study",
+    name: Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="What the study is called.")] = "study",
     storage: Storage = HERE,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many programs run at the same time.")] = 1,
     timeout: Annotated[
@@ -54,7 +59,8 @@ def optimize(
     direction: Directions = None,
     method: Method = "auto",
     initial: Annotated[
-        int | None, typer.Option(min=1, help="How many random points come first; a third, at most 20.")
+        int | None,
+        typer.Option(min=1, help="How many random points come first; otherwise a third of the budget, at most 20."),
     ] = None,
     noisy: Noisy = False,
     seed: Seed = 0,
@@ -69,7 +75,8 @@ def optimize(
 
     What is printed last is the value: `3.2` or `loss: 3.2`. A program that fails, hangs or prints none is a failed trial.
     Stop it with Ctrl-C; the same command goes on where it was. Run it on several machines with a common `--storage` to share
-    the work. Exit status: 0, 1 if no trial gave a value, 2 for what cannot be, 130 if it was stopped.
+    the work. If the first five programs fail it gives up. Exit status: 0, 1 if no trial gave a value, 2 for what cannot be,
+    130 if it was stopped.
 
     Example: `mergebo optimize --items a,b,c,d --budget 60 --command './simulate {order}' --before a:b --jobs 4`
     """
@@ -81,12 +88,14 @@ def optimize(
     items: Any = space.variables[ORDER]
     program.check(list(space.variables), {ORDER: items.names})
     setup = Setup(space, method, seed, initial or min(INITIAL, max(1, budget // 3)), noisy)
-    study = begin(storage, name, setup, directions, beats=True, resume=True)
+    keep = () if initial else ("initial",)
+    study = begin(storage, name, setup, directions, beats=True, resume=True, keep=keep)
     before = len([trial for trial in study.trials() if trial.state.is_finished()])
     if before and not (quiet or as_json):
-        console().print(f"{study.name} has {before} trials; going on.")
+        say(f"{study.name} has {before} trials; " + ("going on." if before < budget else "the budget is spent."))
     workers = Workers(study, program, budget, jobs)
     watch = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
+    gave_up = False
     with _stopping(workers.stop), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Optuna's, of what it calls experimental
         workers.start()
@@ -96,14 +105,20 @@ def optimize(
             workers.stop()
             workers.join()
             raise
-        workers.join()
+        try:
+            workers.join()
+        except ProgramError as error:
+            gave_up = True
+            complain(str(error))
     if workers.exhausted and not as_json:
-        typer.echo(f"There is nothing left to try: {workers.exhausted}.", err=True)
-    found = _result(study, as_json)
-    if workers.stopped.is_set():
+        say(f"There is nothing left to try: {workers.exhausted}.")
+    _result(study, as_json)
+    if workers.stopped.is_set() and not gave_up:
         typer.echo("Stopped. Everything is stored; the same command goes on from here.", err=True)
         raise typer.Exit(130)
-    if not found:
+    if not study.done():
+        if not gave_up:
+            complain("no trial gave a value")
         raise typer.Exit(1)
 
 
@@ -146,12 +161,10 @@ def _as_json(study: Study, workers: Workers) -> None:
 
 
 def _line_by_line(study: Study, workers: Workers) -> None:
-    from mergebo.cli.studies import REASON
-
     for trial in _finished(workers):
         if trial is not None:
             said = numbers(trial.values) or f"failed: {trial.user_attrs.get(REASON, '')}"
-            typer.echo(f"trial {trial.number}: {said}  {point_text(study.point(trial))}")
+            say(f"trial {trial.number}: {said}  {point_text(study.point(trial))}")
 
 
 def _live(study: Study, workers: Workers) -> None:
@@ -184,32 +197,30 @@ def _live(study: Study, workers: Workers) -> None:
                 live.update(picture(), refresh=True)
 
         refresh()
+        drawn = time.monotonic()
         for trial in _finished(workers):
-            if trial is not None:
+            if trial is not None or time.monotonic() > drawn + 1:
                 refresh()
+                drawn = time.monotonic()
 
 
-def _result(study: Study, as_json: bool) -> bool:
-    """Print the best of all; whether there is any."""
-    trials = study.trials()
-    done = [trial for trial in trials if trial.state.name == "COMPLETE"]
-    failed = len([trial for trial in trials if trial.state.is_finished()]) - len(done)
+def _result(study: Study, as_json: bool) -> None:
+    """The best of all, and where to look further."""
+    done = study.done()
+    failed = len([trial for trial in study.trials() if trial.state.is_finished()]) - len(done)
     if as_json:
         best = study.optuna.best_trials if done else []
-        print_json(
-            {"study": study.name, "done": len(done), "failed": failed, "best": [as_data(study, each) for each in best]}
-        )
-    elif done:
-        out = console()
-        out.print(f"{len(done)} trials" + (f", {failed} failed" if failed else ""))
-        if len(study.directions) == 1:
-            trial = study.optuna.best_trial
-            out.print(f"Best: [bold]{number(trial.value)}[/] in trial {trial.number}")
-            out.print(point_text(study.point(trial)), markup=False)
-            if study.setup.noisy:
-                out.print("`mergebo best` says which is expected to be the best, for values are noisy.")
-        else:
-            out.print(trial_table(study, study.optuna.best_trials, title="No other trial beats these in all objectives"))
-    else:
-        typer.echo("No trial gave a value.", err=True)
-    return bool(done)
+        data = {"study": study.name, "done": len(done), "failed": failed}
+        print_json({**data, "best": [as_data(study, each) for each in best]})
+        return
+    if not done:
+        return
+    say(f"{len(done)} trials" + (f", {failed} failed" if failed else ""))
+    if len(study.directions) > 1:
+        console().print(trial_table(study, study.optuna.best_trials, title=UNBEATEN))
+        return
+    trial = study.optuna.best_trial
+    say("Best: ", (number(trial.value), "bold"), f" in trial {trial.number}")
+    say(point_text(study.point(trial)))
+    if study.noisy:
+        say("`mergebo best` says which is expected to be the best, for values are noisy.")

@@ -11,25 +11,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from mergebo.cli.screen import best_so_far, numbers, point_text
+from mergebo.cli.screen import STATES, best_so_far, numbers, point_text
+from mergebo.cli.studies import REASON
 from mergebo.cli.words import ORDER
-from mergebo.look import LOOK
+from mergebo.errors import UnsupportedError
+from mergebo.look import LOOK, short
+from mergebo.optimizers.explanation import item_names
 
 if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
-
     from mergebo.cli.studies import Study
+    from mergebo.spaces import Permutation
 
 GOOD = 0.2
 """The share of the trials whose orders count as good ones."""
-NAMED = 40
+NAMED = 100
 """Items that have names in a picture."""
+BLUE, GREY = "#2166AC", "0.7"
 
 
 def convergence(study: Study) -> Figure:
-    """Every value, and the best so far; with two objectives, one against the other."""
-    done = _done(study)
+    """Every value, and the best so far; with several objectives, the first against the second."""
+    done = study.done()
     with rc_context(LOOK):
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.add_subplot()
@@ -37,109 +41,127 @@ def convergence(study: Study) -> Figure:
         if len(study.directions) > 1:
             best = [trial.number for trial in study.optuna.best_trials]
             front = np.array([trial.number in best for trial in done])
-            axes.plot(*values[~front, :2].T, "o", color="0.7", markersize=4)
-            axes.plot(*values[front, :2].T, "o", color="#2166AC", label="no other beats these")
+            axes.plot(*values[~front, :2].T, "o", color=GREY, markersize=4, label="each trial")
+            axes.plot(*values[front, :2].T, "o", color=BLUE, label="no other beats these")
             axes.set(xlabel=f"first objective ({study.directions[0]})", ylabel=f"second objective ({study.directions[1]})")
+            axes.grid(True)
         else:
             places = [trial.number for trial in done]
-            axes.plot(places, values[:, 0], "o", color="0.7", markersize=4, label="each trial")
-            axes.step(places, best_so_far(study, done), where="post", color="#2166AC", linewidth=2, label="best so far")
+            axes.plot(places, values[:, 0], "o", color=GREY, markersize=4, label="each trial")
+            axes.step(places, best_so_far(study, done), where="post", color=BLUE, linewidth=2, label="best so far")
             axes.set(xlabel="trial", ylabel=f"value ({study.directions[0]})")
-        axes.set_title(f"{study.name}: {len(done)} results")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+            axes.grid(True, axis="y")
+        axes.set_title(f"{short(study.name, 40)}: {len(done)} results", parse_math=False)
         axes.legend()
-        axes.grid(True, axis="y")
     return figure
 
 
 def precedence(study: Study) -> Figure:
     """How often each item comes before each other one in the good orders."""
-    slots, names, count = _good_slots(study)
+    order = _order(study)
+    if order.symmetry:
+        raise UnsupportedError("an order that is the same from another slot on or backwards has no before; see `neighbours`")
+    slots, which = _good_slots(study)
     before = np.mean(slots[:, :, None] < slots[:, None, :], axis=0)
-    np.fill_diagonal(before, np.nan)
-    rank = np.argsort(-np.nan_to_num(before).sum(axis=1), kind="stable")
-    return _heat(
-        before[np.ix_(rank, rank)],
-        [names[k] for k in rank],
-        [names[k] for k in rank],
-        f"Row before column, in the best {count} orders",
-        "share of these orders",
-        "RdBu",
-        (0, 1),
-    )
+    rank = np.argsort(slots.mean(axis=0), kind="stable")
+    return _pairs(order, before, rank, f"Row before column\nin {which}", "RdBu")
+
+
+def neighbours(study: Study) -> Figure:
+    """How often two items are next to each other in the good orders."""
+    order = _order(study)
+    slots, which = _good_slots(study)
+    gap = np.abs(slots[:, :, None] - slots[:, None, :])
+    beside = (gap == 1) | (("cycle" in order.symmetry) & (gap == order.length - 1))
+    beside &= np.maximum(slots[:, :, None], slots[:, None, :]) < order.length
+    rank = np.argsort(slots[0], kind="stable")  # along the best order, where neighbours are beside the diagonal
+    return _pairs(order, beside.mean(axis=0), rank, f"Row next to column\nin {which}", "Blues")
 
 
 def positions(study: Study) -> Figure:
     """How often each item is in each slot in the good orders."""
-    slots, names, count = _good_slots(study)
-    width = int(slots[slots < len(names)].max()) + 1 if (slots < len(names)).any() else len(names)
-    there = np.stack([(slots == slot).mean(axis=0) for slot in range(width)], axis=1)
+    order = _order(study)
+    if order.symmetry:
+        raise UnsupportedError("an order that is the same from another slot on or backwards has no slots; see `neighbours`")
+    slots, which = _good_slots(study)
+    there = np.stack([(slots == slot).mean(axis=0) for slot in range(order.length)], axis=1)
     rank = np.argsort(slots.mean(axis=0), kind="stable")
-    title = f"Item in each slot, in the best {count} orders"
-    return _heat(
-        there[rank],
-        [names[k] for k in rank],
-        list(map(str, range(width))),
-        title,
-        "share of these orders",
-        "Blues",
-        (0, None),
-    )
+    names = item_names(order)
+    columns = list(map(str, range(order.length)))
+    figure = _heat(there[rank], [names[k] for k in rank], columns, f"Item in each slot\nin {which}", "Blues")
+    figure.axes[0].set_xlabel("slot, the first is 0")
+    return figure
 
 
 def model(study: Study) -> Figure:
     """What the model believes of the first objective."""
-    opt, _ = study.read()
-    return opt.explain(0).plot()
+    return study.read()[0].explain(0).plot()
 
 
 DRAWN: dict[str, Callable[[Study], Figure]] = {
     "convergence": convergence,
     "precedence": precedence,
     "positions": positions,
+    "neighbours": neighbours,
     "model": model,
 }
 
 
-def _done(study: Study) -> list[FrozenTrial]:
-    return [trial for trial in study.trials() if trial.state.name == "COMPLETE"]
+def _order(study: Study) -> Permutation:
+    order: Any = study.space.variables[ORDER]
+    return order  # type: ignore[no-any-return]
 
 
-def _good_slots(study: Study) -> tuple[Any, list[str], int]:
-    """The slot of every item in each good order, items' names, and how many orders these are.
+def _good_slots(study: Study) -> tuple[Any, str]:
+    """The slot of every item in each good order, the best first, and which orders these are.
 
-    Items that are not chosen are after all slots; copies of an item are told apart.
+    Items that are not chosen are after all slots.
     """
     sign = -1 if study.directions[0] == "maximize" else 1
-    done = sorted(_done(study), key=lambda trial: sign * trial.values[0])
-    count = min(len(done), max(3, round(GOOD * len(done))))
-    order: Any = study.space.variables[ORDER]
-    slots = np.full((count, order.n), order.n)
-    for k, trial in enumerate(done[:count]):
+    ranked = sorted(study.done(), key=lambda trial: sign * trial.values[0])
+    if len(study.directions) > 1:
+        best = [trial.number for trial in study.optuna.best_trials]
+        good = [trial for trial in ranked if trial.number in best]
+        which = f"{len(good)} orders that none beats" if len(good) > 1 else "the order that beats all"
+    else:
+        good = ranked[: max(3, round(GOOD * len(ranked)))]
+        which = f"the best {len(good)} orders" if len(good) > 1 else "the only order"
+    order = _order(study)
+    slots = np.full((len(good), order.n), order.n)
+    for k, trial in enumerate(good):
         point = study.point(trial)
         assert point is not None
-        row = order.validate(point[ORDER])[: order.length]
-        slots[k, row] = np.arange(order.length)
-    return slots, list(map(str, order.names)), count
+        slots[k, order.validate(point[ORDER])[: order.length]] = np.arange(order.length)
+    return slots, which
 
 
-def _heat(
-    data: Any, rows: list[str], columns: list[str], title: str, label: str, colours: str, ends: tuple[Any, Any]
-) -> Figure:
+def _pairs(order: Permutation, data: Any, rank: Any, title: str, colours: str) -> Figure:
+    """Items by items."""
+    np.fill_diagonal(data, np.nan)
+    names = item_names(order)
+    ranked = [names[k] for k in rank]
+    return _heat(data[np.ix_(rank, rank)], ranked, ranked, title, colours)
+
+
+def _heat(data: Any, rows: list[str], columns: list[str], title: str, colours: str) -> Figure:
+    """Shares as colours."""
     with rc_context(LOOK):
-        side = min(9.0, 2.5 + 0.3 * min(len(rows), NAMED))
+        side = min(12.0, 2.5 + 0.3 * len(rows))
         figure = Figure(figsize=(side + 1, side), layout="constrained")
         axes = figure.add_subplot()
-        image = axes.imshow(data, cmap=colours, vmin=ends[0], vmax=ends[1], aspect="auto")
+        image = axes.imshow(data, cmap=colours, vmin=0, vmax=1, aspect="auto")
         axes.set_title(title)
-        if len(rows) <= NAMED:
-            axes.set_yticks(range(len(rows)), [each[:16] for each in rows])
-        if len(columns) <= NAMED:
-            upright = max(map(len, columns)) > 2
-            axes.set_xticks(range(len(columns)), [each[:16] for each in columns], rotation=90 if upright else 0)
+        for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
+            named = names if len(names) <= NAMED else []
+            size = min(10.0, 500 / len(names))  # as large as there is room for
+            axis.set_ticks(range(len(named)), [short(each, 16) for each in named], fontsize=size, parse_math=False)
+        if max(map(len, columns)) > 2:
+            axes.tick_params(axis="x", rotation=90)
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02)
-        bar.set_label(label)
+        bar.set_label("share of these orders")
         bar.outline.set_visible(False)
     return figure
 
@@ -149,27 +171,40 @@ def _heat(
 
 def page(study: Study, which: Iterable[str]) -> str:
     """Pictures, what the model says, and all trials on one page that needs nothing else."""
-    parts = [f"<h1>{html.escape(study.name)}</h1>"]
-    best = study.optuna.best_trials
-    parts.append(
-        "<p>Best: "
-        + "; ".join(f"<b>{numbers(t.values)}</b> {html.escape(point_text(study.point(t)))}" for t in best[:5])
-        + "</p>"
-    )
+    best = [f"<b>{numbers(t.values)}</b> {html.escape(point_text(study.point(t)))}" for t in study.optuna.best_trials[:5]]
+    parts = [f"<h1>{html.escape(study.name)}</h1>", f"<p>Best: {'; '.join(best)}</p>"]
     for name in which:
-        picture = io.BytesIO()
-        DRAWN[name](study).savefig(picture, format="svg")
-        data = base64.b64encode(picture.getvalue()).decode()
-        parts.append(f'<h2>{name}</h2><img alt="{name}" src="data:image/svg+xml;base64,{data}">')
         if name == "model":
-            parts.append(f"<pre>{html.escape(str(study.read()[0].explain(0)))}</pre>")
-    rows = "".join(
-        f"<tr><td>{trial.number}</td><td>{numbers(trial.values) or trial.state.name.lower()}</td>"
-        f"<td>{html.escape(point_text(study.point(trial)))}</td></tr>"
-        for trial in study.trials()
-    )
-    parts.append(f"<h2>trials</h2><table><tr><th>trial</th><th>value</th><th>order</th></tr>{rows}</table>")
+            opt, _ = study.read()
+            for objective, direction in enumerate(study.directions):
+                said = f" of objective {objective + 1} ({direction})" if len(study.directions) > 1 else ""
+                explanation = opt.explain(objective)
+                parts.append(f"<h2>model{said}</h2>{_image(name, explanation.plot())}")
+                parts.append(f"<pre>{html.escape(str(explanation))}</pre>")
+            continue
+        try:
+            parts.append(f"<h2>{name}</h2>{_image(name, DRAWN[name](study))}")
+        except UnsupportedError:  # a picture that means nothing for orders like these
+            continue
+    parts.append(f"<h2>trials</h2>{_table(study)}")
     return PAGE.format(title=html.escape(study.name), body="\n".join(parts))
+
+
+def _image(name: str, figure: Figure) -> str:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="svg", metadata={"Date": None})
+    data = base64.b64encode(picture.getvalue()).decode()
+    return f'<img alt="{name}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _table(study: Study) -> str:
+    rows = []
+    for trial in study.trials():
+        state = STATES[trial.state.name]
+        said = f"{trial.user_attrs.get(REASON, '')} {point_text(study.point(trial))}".strip()
+        value = numbers(trial.values) if state == "done" else state
+        rows.append(f"<tr><td>{trial.number}</td><td>{value}</td><td>{html.escape(said)}</td></tr>")
+    return f"<table><tr><th>trial</th><th>value</th><th>order</th></tr>{''.join(rows)}</table>"
 
 
 PAGE = """<!doctype html>

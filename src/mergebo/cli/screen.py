@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from mergebo.errors import ArgumentError
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -18,18 +23,52 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
+UNBEATEN = "No other trial beats these in all objectives"
 BARS = "▁▂▃▄▅▆▇█"
+WIDE = 100_000
+"""Columns where nobody looks: in a file or a pipe nothing is broken into lines."""
 
 
-def console(*, stderr: bool = False) -> Console:
+def console() -> Console:
     """Where people read."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDE)
+
+
+def say(*parts: str | tuple[str, str]) -> None:
+    """Print texts, some with a style, as they are: what looks like markup or an emoji in a name is part of the name."""
+    from rich.text import Text
+
+    console().print(Text.assemble(*parts), soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """Print why something cannot be, for people and not for the programs that read the output."""
+    typer.echo(f"mergebo: {text}", err=True)
+
+
+def visible(text: str) -> str:
+    r"""A text with those characters escaped that disturb a terminal or cannot be written; names have none of them.
+
+    >>> print(visible("größe\x1b[31m"))
+    größe\x1b[31m
+    """
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a file that is written into words."""
+    try:
+        yield
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def print_json(data: Any) -> None:
-    """One line of JSON, where nan is null."""
+    """One line of JSON in ASCII, which every program can read in every language; nan is null."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, float):
@@ -38,7 +77,7 @@ def print_json(data: Any) -> None:
             return {str(key): plain(each) for key, each in value.items()}
         return [plain(each) for each in value] if isinstance(value, list | tuple) else value
 
-    typer.echo(json.dumps(plain(data), ensure_ascii=False))
+    typer.echo(json.dumps(plain(data)))
 
 
 def sparkline(values: Sequence[float], width: int = 60) -> str:
@@ -51,8 +90,10 @@ def sparkline(values: Sequence[float], width: int = 60) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number as people write it."""
-    return "" if value is None else f"{value:.6g}"
+    """A number as people write it: whole ones with all digits, others with six."""
+    if value is None:
+        return ""
+    return f"{value + 0:.0f}" if abs(value) < 1e15 and value == round(value) else f"{value:.6g}"
 
 
 def numbers(values: Iterable[float] | None) -> str:
@@ -84,13 +125,15 @@ def _short(value: Any) -> str:
 def as_data(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     """A trial for machines."""
     from mergebo.cli.studies import REASON
+    from mergebo.integrations.optuna import NOISE
 
+    said = {"noise": NOISE, "reason": REASON}
     return {
         "trial": trial.number,
         "state": STATES[trial.state.name],
         "value": trial.values[0] if trial.values and len(study.directions) == 1 else trial.values,
         "point": study.point(trial),
-        **({"reason": trial.user_attrs[REASON]} if REASON in trial.user_attrs else {}),
+        **{name: trial.user_attrs[key] for name, key in said.items() if key in trial.user_attrs},
     }
 
 
@@ -118,12 +161,12 @@ def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int]
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("value" if len(study.directions) == 1 else "values", justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for trial in trials:
         state = STATES[trial.state.name]
         what = Text(point_text(study.point(trial)))
         if state == "failed":
-            what = Text(f"{trial.user_attrs.get(REASON, '')}  ", style="red") + what
+            what = Text(trial.user_attrs.get(REASON, "") + "  ", style="red") + what
         value = numbers(trial.values) if state == "done" else state
         style = "bold green" if trial.number in marked else "dim" if state in ("failed", "queued") else ""
         table.add_row(str(trial.number), value, what, style=style)

@@ -8,12 +8,13 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from mergebo.cli.screen import visible
 from mergebo.errors import StorageError, unknown_choice
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ Storage = Annotated[
     str,
     typer.Option(
         envvar="MERGEBO_STORAGE",
-        help="Where studies are: `sqlite:///file.db`, `postgresql://user@host/db`, `mysql://...` or `journal:///path/to/file`.",
+        help="Where studies are: `sqlite:///file.db`, `postgresql://user@host/db`, `mysql://...` or `journal:///file.log`.",
     ),
 ]
 Name = Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="Which study, if there are several.")]
@@ -103,6 +104,7 @@ class Study:
     setup: Setup
     storage: Any
     url: str
+    """Where it is, to be shown."""
 
     @property
     def name(self) -> str:
@@ -124,6 +126,13 @@ class Study:
         """What chooses its points."""
         found: Any = self.optuna.sampler
         return found  # type: ignore[no-any-return]
+
+    @property
+    def noisy(self) -> bool:
+        """Whether another measurement would give another value: somebody said so, or told a value with its noise."""
+        from mergebo.integrations.optuna import NOISE
+
+        return self.setup.noisy or any(NOISE in trial.user_attrs for trial in self.every_trial())
 
     def every_trial(self) -> list[FrozenTrial]:
         """All trials, each in the place of its number: also those that others repeat, and those that do not count."""
@@ -152,6 +161,27 @@ class Study:
         """Set an attribute of a trial."""
         trials = self.storage.get_trial_id_from_study_id_trial_number
         self.storage.set_trial_user_attr(trials(self.storage.get_study_id_from_name(self.name), number), name, value)
+
+    def done(self) -> list[FrozenTrial]:
+        """The trials that have a value."""
+        return [trial for trial in self.trials() if trial.state.name == "COMPLETE"]
+
+    def exhausted(self) -> bool:
+        """Whether every point has a trial, and values are not noisy, so that another trial would be for nothing."""
+        trials = self.trials()
+        if self.noisy or self.space.size > len(trials):
+            return False
+        points = [self.point(trial) for trial in trials]
+        return len({str(point) for point in points if point is not None}) >= self.space.size
+
+    def discard(self, number: int) -> None:
+        """End a trial as if it had never been begun."""
+        from optuna.trial import TrialState
+
+        from mergebo.integrations.optuna import SURPLUS
+
+        self.note(number, SURPLUS, True)
+        self.optuna.tell(number, state=TrialState.FAIL)
 
     def read(self) -> tuple[Optimizer, list[int]]:
         """An optimiser with all results, and the numbers of its trials."""
@@ -204,25 +234,47 @@ def plain(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def begin(
-    url: str, name: str, setup: Setup, directions: Sequence[Direction], *, beats: bool = False, resume: bool = False
+    url: str,
+    name: str,
+    setup: Setup,
+    directions: Sequence[Direction],
+    *,
+    beats: bool = False,
+    resume: bool = False,
+    keep: Iterable[str] = (),
 ) -> Study:
-    """A new study; with `resume` one that may exist already, if it is about the same."""
+    """A new study; with `resume` one that may exist already, if it is about the same.
+
+    `keep` are those parts of the setup that an existing study has its own of, whatever is said here.
+    """
     import optuna
 
+    if not name.strip() or visible(name) != name:
+        raise StorageError(f"a study has a name that can be read, got {name!r}")
+    _sampler(setup)  # an error before there is a study that nobody can load
     storage = open_storage(url, create=True, beats=beats)
     try:
         made = optuna.create_study(storage=storage, study_name=name, directions=list(directions), load_if_exists=resume)
     except optuna.exceptions.DuplicatedStudyError as error:
-        said = f"there is a study {name!r} in {hide_password(url)} already; call this one otherwise: --study NAME"
+        said = f"there is a study {name!r} in {address(url)} already; call this one otherwise: new NAME"
         raise StorageError(said) from error
     if SETUP not in made.user_attrs and not made.get_trials(deepcopy=False):  # it was made just now, here or elsewhere
         made.set_user_attr(SETUP, setup.to_data())
     study = _load(storage, url, name)
     _check_same(study, setup, directions)
+    setup = replace(setup, **{each: getattr(study.setup, each) for each in keep})
     if study.setup != setup:  # another method goes on with the same results
         study.optuna.set_user_attr(SETUP, setup.to_data())
         study = _load(storage, url, name)
     return study
+
+
+def _sampler(setup: Setup) -> PermutationSampler:
+    from mergebo.integrations.optuna import PermutationSampler
+
+    return PermutationSampler(
+        setup.method, space=setup.space, seed=setup.seed, n_startup_trials=setup.initial, noisy=setup.noisy
+    )
 
 
 def check_directions(given: Sequence[str] | None) -> list[Direction]:
@@ -241,10 +293,10 @@ def load(url: str, name: str = "") -> Study:
     storage = open_storage(url)
     names = _names(storage)
     if not names:
-        raise StorageError(f"there are no studies in {hide_password(url)}; `mergebo new` begins one")
+        raise StorageError(f"there are no studies in {address(url)}; `mergebo new` begins one")
     if not name and len(names) > 1:
         raise StorageError(
-            f"there are several studies in {hide_password(url)}; say which with --study: {', '.join(sorted(names))}"
+            f"there are several studies in {address(url)}; say which with --study: {', '.join(sorted(names))}"
         )
     return _load(storage, url, name or names[0])
 
@@ -263,21 +315,16 @@ def _names(storage: Any) -> list[str]:
 def _load(storage: Any, url: str, name: str) -> Study:
     import optuna
 
-    from mergebo.integrations.optuna import PermutationSampler
-
     if name not in (names := _names(storage)):
-        raise unknown_choice(f"a study of {hide_password(url)}", name, names)
+        raise unknown_choice(f"a study of {address(url)}", name, names)
     found = optuna.load_study(study_name=name, storage=storage)
     if SETUP not in found.user_attrs:
         raise StorageError(
-            f"the study {name!r} in {hide_password(url)} is not one of mergebo; in Python, PermutationSampler goes on with "
-            "it"
+            f"the study {name!r} in {address(url)} is not one of mergebo; in Python, PermutationSampler goes on with it"
         )
     setup = Setup.from_data(found.user_attrs[SETUP])
-    found.sampler = PermutationSampler(
-        setup.method, space=setup.space, seed=setup.seed, n_startup_trials=setup.initial, noisy=setup.noisy
-    )
-    return Study(found, setup, storage, url)
+    found.sampler = _sampler(setup)
+    return Study(found, setup, storage, address(url))
 
 
 def _check_same(study: Study, setup: Setup, directions: Sequence[Direction]) -> None:
@@ -289,6 +336,11 @@ def _check_same(study: Study, setup: Setup, directions: Sequence[Direction]) -> 
         raise StorageError(f"the study {study.name!r} is about something else: {said}; for a new one say --study NAME")
     if study.directions != list(directions):
         raise StorageError(f"the study {study.name!r} has the directions {study.directions}, not {list(directions)}")
+
+
+def address(url: str) -> str:
+    """A storage's address as it is shown: without the password."""
+    return re.sub(r"(?<=://)([^/@:]*):.*@", r"\1:***@", url)
 
 
 def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
@@ -303,16 +355,12 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    shown = hide_password(url)
-    scheme, separator, rest = url.partition(":///")
-    if separator and scheme in ("sqlite", "journal"):
-        if not create and not Path(rest).exists():
-            raise StorageError(f"there are no studies here: {rest} does not exist; `mergebo new` begins one")
-        if not Path(rest).parent.is_dir():
-            raise StorageError(f"the folder of {rest} does not exist")
+    scheme, separator, rest = url.partition("://")
+    if scheme in ("sqlite", "journal"):
+        _check_file(url, scheme, rest.removeprefix("/"), create)
     try:
         if scheme == "journal":
-            return JournalStorage(JournalFileBackend(rest))
+            return JournalStorage(JournalFileBackend(rest.removeprefix("/")))
         signs: dict[str, Any] = {"heartbeat_interval": BEAT, "grace_period": SILENCE} if beats else {}
         # Others write to a file, too; and connections to a server that was started again must not be used any more.
         patient: dict[str, Any] = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else {"pool_pre_ping": True}
@@ -320,23 +368,47 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats are, and have long been
             return _set_up(lambda: RDBStorage(url, engine_kwargs=patient, **signs))
     except (BadAddress, NoSuchModuleError) as error:
+        hint = f"; did you mean sqlite:///{url}?" if url and not separator else ""
         raise StorageError(
-            f"{shown!r} is not the address of a storage ({error}); it is like sqlite:///file.db, journal:///file.log or "
-            "postgresql://user@host/database"
+            f"{address(url)!r} is not the address of a storage, which is like sqlite:///file.db, journal:///file.log or "
+            f"postgresql://user@host/database{hint}"
         ) from error
     except ImportError as error:
-        raise StorageError(f"{shown} needs a driver that is not installed, such as psycopg[binary]: {error}") from error
-    except (SQLAlchemyError, optuna.exceptions.StorageInternalError, OSError, RuntimeError) as error:
-        raise StorageError(f"the storage {shown} cannot be opened: {error}") from error
+        raise StorageError(
+            f"{address(url)} needs a driver that is not installed; for PostgreSQL it is psycopg[binary], for MySQL "
+            f"mysqlclient ({error.__cause__ or error})"
+        ) from error
+    except (SQLAlchemyError, optuna.exceptions.StorageInternalError, OSError, RuntimeError, ValueError) as error:
+        raise StorageError(f"the storage {address(url)} cannot be opened: {database_said(error) or error}") from error
 
 
-def hide_password(url: str) -> str:
-    """An address as it may be shown.
+def _check_file(url: str, scheme: str, place: str, create: bool) -> None:
+    """An error for a storage in a file that cannot be."""
+    if not url.startswith(f"{scheme}:///") or not place or place == ":memory:":
+        raise StorageError(f"{url!r} does not name a file that would keep a study; say {scheme}:///file.db")
+    path = Path(place.partition("?")[0])
+    if place.startswith("file:"):  # for SQLite itself to read
+        return
+    if not path.parent.is_dir():
+        rooted = not path.is_absolute() and Path("/", path).parent.is_dir()
+        hint = f"; a path from the root has four slashes: {scheme}:////{place}" if rooted else ""
+        raise StorageError(f"the folder of {path} does not exist{hint}")
+    if not create and not path.exists():
+        raise StorageError(f"there are no studies here: {path} does not exist; `mergebo new` begins one")
+    if path.is_dir():
+        raise StorageError(f"{path} is a folder, not a file")
 
-    >>> hide_password("postgresql://me:secret@host/db")
-    'postgresql://me:***@host/db'
-    """
-    return re.sub(r"(://[^:/@]*:)[^@]*@", r"\1***@", url)
+
+def database_said(error: Exception) -> str | None:
+    """What a database complained about, in a line and without the SQL; None if the error is of another kind."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+    if isinstance(error, StorageInternalError) and isinstance(error.__cause__, SQLAlchemyError):
+        error = error.__cause__
+    if not isinstance(error, StorageInternalError | SQLAlchemyError):
+        return None
+    return str(error.orig if isinstance(error, DBAPIError) else error).partition("\n")[0]
 
 
 def _set_up(make: Callable[[], Any]) -> Any:

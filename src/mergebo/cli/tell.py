@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import STATES, Json, as_data, console, number, numbers, print_json
+from mergebo.cli.screen import STATES, Json, as_data, number, numbers, print_json, say, visible
 from mergebo.cli.studies import HERE, REASON, Name, Storage, Study, load
 from mergebo.errors import TrialError
-
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
 
 Number = Annotated[int, typer.Argument(metavar="TRIAL", help="The number of the trial.")]
 
 
 def tell(
     trial: Number,
-    values: Annotated[list[str], typer.Argument(metavar="VALUE...", help="The value; one for each objective.")],
-    noise: Annotated[float | None, typer.Option(min=0, help="The standard deviation of this value, if it is known.")] = None,
+    values: Annotated[list[str], typer.Argument(metavar="VALUE", help="The value; one for each objective.")],
+    noise: Annotated[
+        list[float] | None,
+        typer.Option(min=0, help="The standard deviation of the value, if it is known; once for each objective."),
+    ] = None,
     storage: Storage = HERE,
     name: Name = "",
     as_json: Json = False,
 ) -> None:
-    """Record the value of a trial. A negative one is written after two dashes: `mergebo tell -- 4 -3.2`.
+    """Record the value of a trial.
 
-    Example: `mergebo tell 4 82.1`
+    Example: `mergebo tell 4 82.1 --noise 0.5`
     """
     from mergebo.integrations.optuna import NOISE
 
     study = load(storage, name)
-    pending(study, trial)
+    _check_pending(study, trial)
     given = [_read(text) for text in values]
-    if len(given) != len(study.directions):
-        raise TrialError(
-            f"the study has {len(study.directions)} objectives, and these are {len(given)} values: {numbers(given)}"
-        )
-    if noise is not None:
-        study.note(trial, NOISE, noise)
+    for what, these in (("value", given), ("noise", noise)):
+        if these and len(these) != len(study.directions):
+            wanted = "one objective" if len(study.directions) == 1 else f"{len(study.directions)} objectives"
+            raise TrialError(f"the study has {wanted}, with a {what} for each; got {len(these)}: {numbers(these)}")
+    if noise:
+        if not all(map(math.isfinite, noise)):
+            raise TrialError(f"noise is a standard deviation, not negative and finite, got {numbers(noise)}")
+        study.note(trial, NOISE, noise if len(noise) > 1 else noise[0])
     study.optuna.tell(trial, given)
     _said(study, trial, as_json, f"Trial {trial} has the value {numbers(given)}.")
 
@@ -58,23 +60,30 @@ def fail(
     from optuna.trial import TrialState
 
     study = load(storage, name)
-    pending(study, trial)
-    study.note(trial, REASON, reason)  # also if there is none: without it a worker's trial would be tried again
+    _check_pending(study, trial)
+    study.note(trial, REASON, visible(reason))  # also if there is none: without it a worker's trial would be tried again
     study.optuna.tell(trial, state=TrialState.FAIL)
     _said(study, trial, as_json, f"Trial {trial} has failed; its point is not asked for again.")
 
 
-def pending(study: Study, wanted: int) -> FrozenTrial:
-    """The trial of a number, which must be pending."""
-    trials = study.optuna.get_trials(deepcopy=False)
-    if not 0 <= wanted < len(trials):
-        there = f"trials are 0 to {len(trials) - 1}" if trials else "there are none yet; `mergebo ask` makes one"
+def _check_pending(study: Study, wanted: int) -> None:
+    """An error unless the trial of a number is pending."""
+    trials = {trial.number: trial for trial in study.trials()}
+    if wanted not in trials:
+        there = f"the last one is {max(trials)}" if trials else "there are none yet; `mergebo ask` makes one"
         raise TrialError(f"there is no trial {wanted}; {there}")
     trial = trials[wanted]
-    if trial.state.name != "RUNNING":
-        value = f" (value {numbers(trial.values)})" if trial.values else ""
-        raise TrialError(f"trial {wanted} is {STATES[trial.state.name]} already{value}; nothing was changed")
-    return trial
+    match STATES[trial.state.name]:
+        case "pending":
+            return
+        case "queued":
+            raise TrialError(f"trial {wanted} is queued; `mergebo ask` or `mergebo optimize` begins it")
+        case "failed":
+            raise TrialError(f"trial {wanted} has failed already; nothing was changed")
+    raise TrialError(
+        f"trial {wanted} has the value {numbers(trial.values)} already; nothing was changed. To correct a value, `mergebo "
+        "export` the table, correct it there, and `mergebo import` it into a new study"
+    )
 
 
 def _read(text: str) -> float:
@@ -88,12 +97,13 @@ def _read(text: str) -> float:
 
 
 def _said(study: Study, trial: int, as_json: bool, text: str) -> None:
-    done = next(each for each in study.optuna.get_trials(deepcopy=False) if each.number == trial)
     if as_json:
-        print_json(as_data(study, done))
+        print_json(as_data(study, study.optuna.get_trials(deepcopy=False)[trial]))
         return
-    console().print(text)
-    count = len([each for each in study.trials() if each.state.name == "COMPLETE"])
-    if len(study.directions) == 1 and count:
+    say(text)
+    count = len(study.done())
+    if count and len(study.directions) == 1 and not study.noisy:
         best = study.optuna.best_trial
-        console().print(f"Best of {count}: {number(best.value)} in trial {best.number}.")
+        say(f"Best of {count}: {number(best.value)} in trial {best.number}.")
+    elif count:
+        say(f"`mergebo best` says what is best of {count}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -13,13 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from mergebo.errors import ArgumentError, unknown_choice
+from mergebo.cli.screen import visible
+from mergebo.errors import ArgumentError, MergeboError, unknown_choice
 
 if TYPE_CHECKING:
     from mergebo.spaces import Space, Variable
 
 ORDER = "order"
 """What the order is called."""
+RESERVED = frozenset({"trial", "state", "value", "noise", "reason", "json", "result"})
+"""Names that mean something else: columns of a table, and placeholders of a command."""
 NONE: Any = ()
 
 WHAT, RULES, MORE = "What to order", "Rules that every order keeps", "Quantities beside the order"
@@ -34,14 +38,33 @@ def read_items(given: str) -> list[str]:
         there = False
     if there:
         try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
             raise ArgumentError(f"{given} is not a text file in UTF-8: {error}") from error
-        return [line.strip() for line in lines if line.strip()]
-    found = next(csv.reader([given], skipinitialspace=True, strict=False), [])
-    if len(found) == 1 and ("/" in given or path.suffix):
-        raise ArgumentError(f"there is no file {given!r}; items are a,b,c or a file with one item in a line")
-    return [item.strip() for item in found if item.strip()]
+        except OSError as error:
+            raise ArgumentError(f"{given} cannot be read: {error.strerror}") from error
+        found = [line.strip() for line in lines if line.strip()]
+    else:
+        found = _listed(f"--items {given!r}", given)
+    for item in found:
+        if visible(item) != item:
+            raise ArgumentError(f"the item {item!r} has a character that cannot be shown")
+    if len(found) > 1:
+        return found
+    why = f"{given} has no two lines" if there else f"there is no file {given!r}, and no comma between two items"
+    raise ArgumentError(f"{why}; items are a,b,c or a file with one item in a line")
+
+
+def _listed(what: str, text: str) -> list[str]:
+    """What is separated by commas, perhaps in quotes."""
+    try:
+        found = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise ArgumentError(
+            f"{what} cannot be read ({error}); what has commas or quotes in it is written in quotes, and quotes in that "
+            """twice: 'salt,"acid, dry","5"" pipe"'"""
+        ) from error
+    return [each.strip() for each in found if each.strip()]
 
 
 def _option(panel: str, text: str, *names: str) -> Any:
@@ -54,7 +77,9 @@ class Words:
 
     items: Annotated[str, _option(WHAT, "What is put in order: `a,b,c`, or a file with one item in a line.")]
     repeated: Annotated[bool, _option(WHAT, "Items may be there more than once.", "--repeated")] = False
-    choose: Annotated[int | None, _option(WHAT, "How many of the items an order has; all of them otherwise.")] = None
+    choose: Annotated[
+        int | None, typer.Option(help="How many of the items an order has; all otherwise.", rich_help_panel=WHAT, min=1)
+    ] = None
     symmetry: Annotated[list[str], _option(WHAT, "`cycle`: a round; `reversal`: the same backwards. Repeatable.")] = NONE
     before: Annotated[list[str], _option(RULES, "`acid:base`: acid comes before base. Repeatable, as are all of these.")] = (
         NONE
@@ -73,11 +98,9 @@ class Words:
         from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space
 
         items = read_items(self.items)
-        if not items:
-            raise ArgumentError(f"there is no item in {self.items!r}")
         twice = [item for item, count in Counter(items).items() if count > 1]
         if twice and not self.repeated:
-            raise ArgumentError(f"more than once there are {', '.join(twice)}; if that is meant, say --repeated")
+            raise ArgumentError(f"more than once there is {', '.join(map(repr, twice))}; if that is meant, say --repeated")
         variables: dict[str, Variable] = {
             ORDER: Permutation(
                 items=items,
@@ -93,16 +116,17 @@ class Words:
         for option, made, words in (
             ("--real", lambda text: _bounds(Real, float, text), self.real),
             ("--integer", lambda text: _bounds(Integer, int, text), self.integer),
-            ("--choice", lambda text: Choice(next(csv.reader([text], skipinitialspace=True))), self.choice),
+            ("--choice", lambda text: Choice(_listed("it", text)), self.choice),
             ("--binary", lambda text: Binary(int(text)), self.binary),
         ):
             for word in words:
                 name, equals, text = word.partition("=")
                 try:
-                    if not (name and equals):
+                    if not equals:
                         raise ValueError("there is no name=")
+                    name = _name(name.strip())
                     variable = made(text)
-                except ValueError as error:
+                except (MergeboError, ValueError) as error:
                     raise ArgumentError(f"{option} {word!r} cannot be read ({error}); {EXAMPLES[option]}") from error
                 if name in variables:
                     raise ArgumentError(f"two variables are called {name!r}: {option} {word!r}; call one of them otherwise")
@@ -149,15 +173,15 @@ def about_a_space(command: Callable[..., None]) -> Callable[..., None]:
 
 
 EXAMPLES = {
-    "--before": "such as --before acid:base",
-    "--adjacent": "such as --adjacent acid:base",
-    "--apart": "such as --apart acid:base",
-    "--fixed": "such as --fixed water:0, slots are counted from 0",
-    "--window": "such as --window water:2-5, slots are counted from 0",
-    "--real": "such as --real temperature=20:80, or time=0.1:100:log",
-    "--integer": "such as --integer cycles=1:40, or cycles=1:1000:log",
-    "--choice": "such as --choice salt=K,Na,Li",
-    "--binary": "such as --binary picks=12",
+    "--before": "it reads like --before acid:base",
+    "--adjacent": "it reads like --adjacent acid:base",
+    "--apart": "it reads like --apart acid:base",
+    "--fixed": "it reads like --fixed water:0, slots are counted from 0",
+    "--window": "it reads like --window water:2-5, slots are counted from 0",
+    "--real": "it reads like --real temperature=20:80, or time=0.1:100:log",
+    "--integer": "it reads like --integer cycles=1:40, or cycles=1:1000:log",
+    "--choice": "it reads like --choice salt=K,Na,Li",
+    "--binary": "it reads like --binary picks=12",
 }
 
 
@@ -177,6 +201,15 @@ def _split(option: str, word: str, items: Sequence[str], read: Callable[[str], A
     raise ArgumentError(f"{option} {word!r} cannot be read; {EXAMPLES[option]}")
 
 
+def _name(name: str) -> str:
+    """The name of a quantity, which is also a placeholder of a command and a column of a table."""
+    if name in RESERVED:
+        raise ValueError(f"{name!r} is something else in commands and tables; call it otherwise")
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise ValueError(f"a name has letters, digits, and the characters _ . - but is not empty, got {name!r}")
+    return name
+
+
 def _slot(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
@@ -191,7 +224,9 @@ Made = TypeVar("Made")
 
 def _bounds(made: Callable[..., Made], number: Callable[[str], Any], text: str) -> Made:
     """`low:high`, or `low:high:log`."""
-    low, _, rest = text.partition(":")
+    low, between, rest = text.partition(":")
+    if not between:
+        raise ValueError("there is no low:high")
     high, colon, scale = rest.partition(":")
     if colon and scale != "log":
         raise ValueError(f"{scale!r} is not 'log'")

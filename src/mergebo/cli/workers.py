@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mergebo.cli.processes import is_dead, is_here, this_process
 from mergebo.cli.program import Program
-from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, hide_password, plain, standing, was_cut_short
+from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, database_said, plain, standing, was_cut_short
 from mergebo.errors import ExhaustedError, ProgramError, StoppedError, StorageError
 from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, params, suggest
 
@@ -348,7 +348,7 @@ class Workers:
             except UNREACHABLE as error:
                 self._since = time.time()
                 waited = time.monotonic() - began
-                said = f"the storage {hide_password(self.study.url)} does not answer ({error.__cause__ or error})"
+                said = f"the storage {self.study.url} does not answer: {database_said(error) or error}"
                 if waited > (LAST_WORDS if self.stopped.is_set() else PATIENCE):
                     raise StorageError(said) from error
                 if waited > LAST_WORDS and not self._complained:

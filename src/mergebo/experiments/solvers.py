@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mergebo.errors import UnsupportedError
-from mergebo.permutations import Ints, lehmer_decode, lehmer_encode
-from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, PermutationSpace, Real, Rows
+from mergebo.permutations import Ints
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 
 Objective: TypeAlias = Callable[[Rows], float]
 
@@ -82,41 +82,17 @@ def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -
     """
     import optuna
 
-    def suggest(trial: optuna.Trial) -> float:
-        parts = []
-        for name, variable in space.variables.items():
-            match variable:
-                case Permutation(n):
-                    digits = [trial.suggest_int(f"{name}{k}", 0, n - 1 - k) for k in range(n)]
-                    parts.append(lehmer_decode(digits))
-                case Binary(count):
-                    parts.append(np.array([trial.suggest_int(f"{name}{k}", 0, 1) for k in range(count)]))
-                case Integer(low, high, log):
-                    parts.append(np.array([trial.suggest_int(f"{name}0", int(low), int(high), log=log)]))
-                case Real(low, high, log):
-                    parts.append(np.array([trial.suggest_float(f"{name}0", low, high, log=log)]))
-                case Choice(options):
-                    parts.append(np.array([trial.suggest_categorical(f"{name}0", range(len(options)))]))
-                case _:
-                    raise UnsupportedError(f"there is no recipe for {variable}")
-        row = np.concatenate(parts)
-        (kept,) = space.kept(row[None], closest=True)
-        return objective(kept)
+    from mergebo.integrations.optuna import params, suggest
 
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=sampler)
     optuna.logging.set_verbosity(before)
     for row in design:
-        fixed: dict[str, int | float] = {}
-        for name, variable in space.variables.items():
-            values = space.part(name, row)
-            numbers = lehmer_encode(values) if isinstance(variable, Permutation) else values
-            fixed |= {f"{name}{k}": number for k, number in enumerate(numbers.tolist())}
-        study.enqueue_trial(fixed)
+        study.enqueue_trial(params(space, space.decode(row)))
     while True:
         trial = study.ask()
-        study.tell(trial, suggest(trial))
+        study.tell(trial, objective(space.encode(suggest(trial, space)).astype(space.dtype)))
 
 
 def pymoo_ga(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:

@@ -493,7 +493,8 @@ class PermutationSampler(optuna.samplers.BaseSampler):
 
 def held(trial: FrozenTrial) -> dict[str, Any]:
     """The parameters of a trial, and those that it will have as soon as its objective asks for them."""
-    return {**trial.system_attrs.get(CLAIM, {}), **trial.params}
+    queued = trial.system_attrs.get("fixed_params", {})  # where Optuna keeps what `enqueue_trial` was given
+    return {**trial.system_attrs.get(CLAIM, {}), **queued, **trial.params}
 
 
 def _values(trials: Sequence[FrozenTrial], directions: Sequence[str]) -> dict[int, list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -204,7 +204,7 @@ def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
 def explain(history: History, direction: str) -> Explanation:
     """What a history says, whichever method made it."""
     space, count = history.space, len(history.values)
-    items = {name: _names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
+    items = {name: item_names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
     if count < 2 or np.ptp(history.values) == 0:
         return Explanation(count, direction, {}, 0.0, (), None, items)
     past = Past.of(space, history.rows, history.values, noisy=history.noisy, errors=history.errors)
@@ -214,7 +214,12 @@ def explain(history: History, direction: str) -> Explanation:
         measured = any(isinstance(each, Quantity) for each in space.variables.values())
         shares = {"quantities" if measured else "choices": 1.0}
     considered = [(model, share) for model, share in found.values() if share >= NEGLIGIBLE]
-    effects = _effects(space, considered, _groups(space, items, shares), -1.0 if direction == "maximize" else 1.0)
+    effects = [
+        replace(
+            effect, estimate=float(history.unscaled(effect.estimate)), deviation=float(history.unscaled(effect.deviation))
+        )
+        for effect in _effects(space, considered, _groups(space, items, shares), -1.0 if direction == "maximize" else 1.0)
+    ]
     return Explanation(
         count,
         direction,
@@ -238,7 +243,8 @@ def _explained(models: list[tuple[GP, float]]) -> float:
     total = sum(weight for _, weight in models)
     expected = sum((weight / total * model.left_out() for model, weight in models), np.zeros(len(y)))
     others = len(y) / (len(y) - 1) * (y - y.mean())
-    return float(1 - ((y - expected) ** 2).sum() / (others**2).sum())
+    whole = float((others**2).sum())
+    return float(1 - ((y - expected) ** 2).sum() / whole) if whole > 0 else 0.0
 
 
 # -------------------------------------------------------------------------------------------------------------- effects
@@ -431,7 +437,7 @@ def _effect(group: _Group, where: Ints, estimate: float, deviation: float, sign:
     return Effect(group.kind, group.words(where), group.variable, at, sign * estimate, deviation, estimate < 0)
 
 
-def _names(order: Permutation) -> tuple[str, ...]:
+def item_names(order: Permutation) -> tuple[str, ...]:
     """What items are called; copies of one are numbered."""
     items = list(map(str, order.names))
     count = Counter(items)

@@ -13,7 +13,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from mergebo.look import LOOK
+from mergebo.look import LOOK, short
 from mergebo.optimizers.explanation import CERTAIN, HEADINGS, REGIONS, Effect, Explanation, certain, percent
 
 BETTER, WORSE, PLAIN = "#2166AC", "#B2182B", "#8C8C8C"
@@ -71,7 +71,7 @@ def _surest(axes: Axes, explanation: Explanation) -> None:
         colour = (BETTER if effect.better else WORSE) if sure else PLAIN
         axes.errorbar(effect.estimate, k, xerr=CERTAIN * effect.deviation, fmt="o", color=colour, markersize=5)
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(shown)), [_short(effect.what, 28) for effect in shown])
+    axes.set_yticks(range(len(shown)), [short(effect.what, 28) for effect in shown], parse_math=False)
     axes.set(ylim=(max(MOST_EFFECTS, len(shown)) - 0.5, -0.5), xlabel="change of the value, with two standard deviations")
     axes.tick_params(axis="y", length=0)
     axes.grid(True, axis="x")
@@ -106,14 +106,14 @@ def _matrix(axes: Axes, explanation: Explanation) -> None:
     gain, sure = gain[np.ix_(items, across)], sure[np.ix_(items, across)]
     scale = Normalize(-np.nanmax(np.abs(gain)), np.nanmax(np.abs(gain)))
     axes.imshow(_faded(SHADES(scale(np.nan_to_num(gain))), sure), aspect="auto" if kind == "position" else "equal")
-    names = [_short(called[item], 12) for item in items]
+    names = [short(called[item], 12) for item in items]
     size = 9 if len(items) <= 20 else 7
-    axes.set_yticks(range(len(items)), names, fontsize=size)
+    axes.set_yticks(range(len(items)), names, fontsize=size, parse_math=False)
     if kind == "position":
         axes.set_xticks(range(wide), REGIONS[min(3, n)])
     else:
         upright = max(map(len, names)) > 2 or len(items) > 16
-        axes.set_xticks(range(len(items)), names, fontsize=size, rotation=90 if upright else 0)
+        axes.set_xticks(range(len(items)), names, fontsize=size, rotation=90 if upright else 0, parse_math=False)
     said = {
         "precedence": "row before column",
         "position": "item in each part",
@@ -157,8 +157,9 @@ def _map(axes: Axes, explanation: Explanation) -> None:
     for item, (name, place) in enumerate(zip(*explanation.items.values(), places, strict=True)):
         right, up = _away(places, item)
         axes.annotate(
-            _short(name, 12), tuple(place), xytext=(9 * right, 9 * up), textcoords="offset points", fontsize=9,
+            short(name, 12), tuple(place), xytext=(9 * right, 9 * up), textcoords="offset points", fontsize=9,
             ha="left" if right > 0.5 else "right" if right < -0.5 else "center", va="center", zorder=3,
+            parse_math=False,
         )  # fmt: skip
     axes.set_aspect("equal")
     axes.margins(0.1)
@@ -176,7 +177,3 @@ def _away(places: NDArray[Any], item: int) -> tuple[float, float]:
     room = np.linalg.norm(places[item] + reach * directions[:, None] - others, axis=2).min(axis=1)
     right, up = directions[room.argmax()]
     return float(right), float(up)
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

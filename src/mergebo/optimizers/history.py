@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mergebo.errors import ExhaustedError
 from mergebo.optimizers.knowledge import Knowledge
@@ -37,6 +37,13 @@ class History:
     errors: Floats | None = None
     """Standard deviations of the values, nan where they are not known; None if none is."""
     knowledge: Knowledge | None = None
+    exponent: int = 0
+    """Values and their deviations are what was told, divided by two to this power."""
+
+    def unscaled(self, numbers: ArrayLike) -> Floats:
+        """Numbers in the unit of what was told; beyond the largest one, infinity."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.ldexp(numbers, self.exponent))
 
     @cached_property
     def tried(self) -> frozenset[bytes]:

@@ -9,9 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mergebo.beliefs import Belief, check_beliefs
-from mergebo.errors import ArgumentError, ExhaustedError, ShapeError, TrialError, UnsupportedError, unknown_choice
+from mergebo.errors import (
+    ArgumentError,
+    ExhaustedError,
+    MergeboError,
+    ShapeError,
+    TrialError,
+    UnsupportedError,
+    unknown_choice,
+)
 from mergebo.optimizers.explanation import Explanation, explain
 from mergebo.optimizers.history import BatchMethod, History
 from mergebo.optimizers.knowledge import Knowledge
@@ -28,6 +37,9 @@ Design: TypeAlias = Literal["spread", "uniform"]
 
 FORMAT = 2
 """Version of what `state` returns; 1, which is read too, had one exact objective and no prior knowledge."""
+
+SQUARABLE = 300
+"""Exponents up to which values are handed to methods as they are; others are scaled, which is exact."""
 
 CONTENDERS = 8
 """Random points of which prior knowledge takes the best, for every other point of the initial design."""
@@ -102,8 +114,12 @@ class Optimizer:
             raise ArgumentError(f"each of {objectives} objectives has a direction, got {len(directions)}: {direction!r}")
         if design not in get_args(Design):
             raise unknown_choice("design", design, get_args(Design))
-        if initial < 1:
-            raise ArgumentError(f"at least one random point starts a run, got initial={initial}")
+        if isinstance(initial, bool) or not isinstance(initial, int) or initial < 1:
+            raise ArgumentError(f"at least one random point starts a run, got initial={initial!r}")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ArgumentError(f"seed is a whole number, at least 0, got {seed!r}")
+        if not isinstance(noisy, bool | np.bool_):
+            raise ArgumentError(f"noisy is True or False, got {noisy!r}")
         if heuristic is not None and not callable(heuristic):
             raise ArgumentError(f"a heuristic is a function of a point that roughly says its value, got {heuristic!r}")
         self.space = space
@@ -167,7 +183,8 @@ class Optimizer:
     def _expected(self) -> list[Trial]:
         """What noisy results say about each point that was measured."""
         done, _, _ = self._results()
-        found = [posterior(self._history(objective)) for objective in range(self.objectives)]
+        histories = [self._history(objective) for objective in range(self.objectives)]
+        found = [history.unscaled(posterior(history)) for history in histories]
         means, deviations = (np.stack(each, axis=1) for each in zip(*found, strict=True))
         rows = [self._rows[k].tobytes() for k in done]
         measurements, first = Counter(rows), {row: place for place, row in reversed([*enumerate(rows)])}
@@ -340,6 +357,10 @@ class Optimizer:
             return np.array([self._rows[k] for k in which], self.space.dtype).reshape(len(which), self.space.width)
 
         done, values, errors = self._results()
+        exponents = _extremes(values)
+        values = np.ldexp(values, -exponents)
+        if errors is not None:
+            errors = np.ldexp(errors, -exponents)
         if weights is None or not done:
             slopes = np.eye(self.objectives)[[objective]]
             one = values[:, objective]
@@ -353,8 +374,9 @@ class Optimizer:
             rows([trial.id for trial in self._trials if trial.state == "pending"]),
             self.initial,
             self.noisy,
-            None if errors is None else np.sqrt(((slopes * errors) ** 2).sum(axis=1)),
+            None if errors is None else np.hypot.reduce(slopes * errors, axis=1),
             self._knowledge,
+            int(exponents[objective]),
         )
 
     def explain(self, objective: int | None = None) -> Explanation:
@@ -377,7 +399,7 @@ class Optimizer:
             "space": space_to_data(self.space),
             "method": self.method_name,
             "settings": {key: list(value) if isinstance(value, tuple) else value for key, value in self.settings.items()},
-            "seed": self.seed,
+            "seed": int(self.seed),
             "initial": self.initial,
             "direction": self.direction if isinstance(self.direction, str) else list(self.direction),
             "design": self.design,
@@ -427,18 +449,53 @@ class Optimizer:
                 **settings,
             )
             made._design.bit_generator.state, made._rng.bit_generator.state = state["generators"]
-            made._start = [np.array(row, space.dtype) for row in state.get("start", ())]
-            for k, trial in enumerate(state["trials"]):
-                row = np.array(trial["row"], space.dtype)
-                if row.shape != (space.width,):
-                    raise ShapeError(f"trial {k} has {row.size} numbers, the space {space.width}")
-                made._rows.append(row)
-                value, noise = (_unlisted(trial.get(each)) for each in ("value", "noise"))
-                made._trials.append(Trial(k, space.decode(row), trial["state"], value, noise))
-            made._finished = [int(k) for k in state["finished"]]
-        except (KeyError, TypeError, AttributeError) as error:
+            made._start = [made._saved_row(row, "a point to start with") for row in state.get("start", ())]
+            for trial in state["trials"]:
+                made._restore(trial)
+            done = [trial.id for trial in made._trials if trial.state != "pending"]
+            if any(type(k) is not int for k in state["finished"]) or sorted(state["finished"]) != done:
+                raise ArgumentError(f"finished trials are {done}, and the state says {state['finished']}")
+            made._finished = list(state["finished"])
+        except MergeboError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
             raise ArgumentError(f"this is not the state of an optimiser: {error!r}") from error
         return made
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        """Add a trial of a saved state as it was, or raise an error if it cannot have been so."""
+        number = len(self._trials)
+        row = self._saved_row(saved["row"], f"trial {number}")
+        if saved["state"] not in get_args(State):
+            raise unknown_choice(f"the state of trial {number}", saved["state"], get_args(State))
+        value, noise = saved["value"], saved.get("noise")
+        if (saved["state"] == "done") != (value is not None):
+            raise ArgumentError(f"trial {number} is {saved['state']} and has the value {value!r}")
+        self._trials.append(Trial(number, self.space.decode(row)))
+        self._rows.append(row)
+        if value is not None:
+            self.tell(number, value, noise=noise)
+        self._trials[number] = replace(self._trials[number], state=saved["state"])
+        if self._trials[number].value is None and value is not None:
+            raise ArgumentError(f"trial {number} has the value {value!r}, which is not finite")
+
+    def _saved_row(self, numbers: Any, what: str) -> Rows:
+        """A row of a saved state, which must be one of the space."""
+        row = np.array(numbers, np.float64)
+        if row.shape != (self.space.width,):
+            raise ShapeError(f"{what} has {row.size} numbers, the space {self.space.width}")
+        with np.errstate(invalid="raise"):  # of numbers that no whole number is
+            found = row.astype(self.space.dtype)
+            if not np.array_equal(found, row) or not np.array_equal(self._row(self.space.decode(found)), row):
+                raise ArgumentError(f"{what} has a row that is none of the space: {numbers}")
+        return found
+
+
+def _extremes(values: Floats) -> NDArray[np.int64]:
+    """Powers of two that bring each column to a size whose squares are numbers; 0, which is nearly always, if it has one."""
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    exponents = np.frexp(largest)[1].astype(np.int64)
+    return np.where((largest > 0) & (np.abs(exponents) > SQUARABLE), exponents, 0)
 
 
 _MANY = (Mapping, Sequence, np.ndarray)
@@ -448,7 +505,3 @@ _MANY = (Mapping, Sequence, np.ndarray)
 def _listed(value: Any) -> Any:
     """For JSON, which has no tuples."""
     return list(value) if isinstance(value, tuple) else value
-
-
-def _unlisted(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

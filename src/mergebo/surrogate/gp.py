@@ -37,6 +37,8 @@ NOISY_PRIOR = (-1.5, 1.0)
 """The same where values are known to be noisy: without repeated measurements nothing else tells noise from rough values."""
 LEAST_NOISE = 1e-6
 """Noise variance that is always there, as in BoTorch: it keeps matrices invertible when points repeat."""
+MOST_NOISE = 1e6
+"""Standard deviation of a measurement that says nothing, in standard deviations of the values."""
 
 LEAST_VARIANCE = 1e-12
 """Of what is predicted: variances that rounding would make negative are this."""
@@ -288,7 +290,7 @@ class GP:
         if scaling is not None:
             self.centre, self.spread = scaling
             self.y = (values - self.centre) / self.spread
-        self.given = None if errors is None else np.maximum((errors / self.spread) ** 2, LEAST_NOISE)
+        self.given = None if errors is None else np.maximum(np.minimum(errors / self.spread, MOST_NOISE) ** 2, LEAST_NOISE)
         if noise is None and self.given is not None and not np.isnan(self.given).any():
             noise = float(self.given.mean())
         self.noise = noise

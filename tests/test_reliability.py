@@ -1,0 +1,423 @@
+"""What must hold whatever happens: any sequence of calls, broken files, numbers at the edge, threads, forks and long runs.
+
+How many cases of each there are is in `docs/trust.md`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import json
+import math
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+import mergebo as mb
+from mergebo import errors
+from mergebo.problems.loaders import read_qaplib, read_tour, read_tsplib, read_ttp
+
+STATES = Path(__file__).parent / "golden_states"
+
+SPACES = {
+    "four items": mb.PermutationSpace(4),
+    "named, with a rule": mb.PermutationSpace(items=["a", "b", "c", "d"], before=[("a", "b")]),
+    "a round": mb.PermutationSpace(5, symmetry=("cycle", "reversal")),
+    "some of five": mb.PermutationSpace(5, choose=2),
+    "mixed": mb.Space(order=mb.Permutation(3), picks=mb.Binary(2), heat=mb.Real(0, 1), salt=mb.Choice(["K", "Na"])),
+}
+
+
+# ------------------------------------------------------------------------------------------------- any sequence of calls
+
+
+class Loop(RuleBasedStateMachine):
+    """An optimiser beside the simplest model of one: a list of what was asked, begun and told."""
+
+    pending = Bundle("pending")
+
+    @initialize(
+        space=st.sampled_from(list(SPACES)),
+        method=st.sampled_from(["random", "local-search", "genetic", "bops-h", "auto"]),
+        direction=st.sampled_from(["minimize", "maximize"]),
+        seed=st.integers(0, 3),
+    )
+    def begin(self, space: str, method: str, direction: Any, seed: int) -> None:
+        self.space = SPACES[space]
+        self.opt = mb.Optimizer(self.space, method, direction=direction, seed=seed, initial=3)
+        self.sign = 1 if direction == "minimize" else -1
+        self.model: list[tuple[bytes, str, float | None]] = []
+        self.proposed: set[bytes] = set()
+
+    def row(self, point: Any) -> bytes:
+        return self.space.encode(point).tobytes()
+
+    def added(self, trial: mb.Trial) -> int:
+        assert trial.id == len(self.model)
+        self.model.append((self.row(trial.point), "pending", None))
+        return trial.id
+
+    @rule(target=pending, count=st.integers(1, 3))
+    def ask(self, count: int) -> Any:
+        known = {row for row, _, _ in self.model}
+        try:
+            trials = self.opt.ask(count)
+        except errors.ExhaustedError:
+            assert len(known) >= self.space.size
+            return st_multiple([])
+        rows = [self.row(trial.point) for trial in trials]
+        assert 1 <= len(rows) <= count
+        assert len(set(rows)) == len(rows)
+        assert not known & set(rows)  # nothing is asked for twice
+        return st_multiple([self.added(trial) for trial in trials])
+
+    @rule(target=pending, seed=st.integers(0, 10**6))
+    def begin_elsewhere(self, seed: int) -> int:
+        return self.added(self.opt.begin(self.space.sample(seed=seed)))
+
+    @rule(trial=consumes(pending), value=st.floats(-1e6, 1e6))
+    def tell(self, trial: int, value: float) -> None:
+        self.opt.tell(trial, value)
+        self.model[trial] = (self.model[trial][0], "done", value)
+
+    @rule(trial=consumes(pending), value=st.sampled_from([math.nan, math.inf, -math.inf]))
+    def tell_what_is_no_value(self, trial: int, value: float) -> None:
+        self.opt.tell(trial, value)
+        self.model[trial] = (self.model[trial][0], "failed", None)
+
+    @rule(trial=consumes(pending))
+    def fail(self, trial: int) -> None:
+        self.opt.fail(trial)
+        self.model[trial] = (self.model[trial][0], "failed", None)
+
+    @rule(seed=st.integers(0, 10**6), value=st.floats(-1e6, 1e6))
+    def tell_a_result_from_elsewhere(self, seed: int, value: float) -> None:
+        """Of a pending trial's point it is that trial's; of one with a value it is an error, and nothing changes."""
+        point = self.space.sample(seed=seed)
+        row = self.row(point)
+        same = [k for k, (each, state, _) in enumerate(self.model) if each == row and state == "pending"]
+        done = any(each == row and state == "done" for each, state, _ in self.model)
+        if same:
+            return  # the bundle would not know that this one is no longer pending
+        if done:
+            with pytest.raises(errors.TrialError):
+                self.opt.tell(point, value)
+            return
+        self.opt.tell(point, value)
+        self.model.append((row, "done", value))
+
+    @rule(data=st.data())
+    def tell_again(self, data: Any) -> None:
+        finished = [k for k, (_, state, _) in enumerate(self.model) if state != "pending"]
+        wrong = data.draw(st.sampled_from([*finished, len(self.model), -1]))
+        with pytest.raises(errors.TrialError):
+            self.opt.tell(wrong, 1.0)
+        with pytest.raises(errors.TrialError):
+            self.opt.fail(wrong)
+
+    @rule()
+    def save_and_load(self) -> None:
+        self.opt = mb.Optimizer.from_state(json.loads(json.dumps(self.opt.state())))
+
+    @invariant()
+    def nothing_is_lost_and_the_best_is_right(self) -> None:
+        if not hasattr(self, "opt"):
+            return
+        found = [(self.row(trial.point), trial.state, trial.value) for trial in self.opt.trials]
+        assert found == self.model
+        assert [trial.id for trial in self.opt.trials] == list(range(len(self.model)))
+        values = [self.sign * value for _, state, value in self.model if state == "done" and value is not None]
+        best = self.opt.best
+        assert (best is None) == (not values)
+        if best is not None:
+            assert self.sign * best.value == min(values)
+
+
+def st_multiple(values: list[int]) -> Any:
+    from hypothesis.stateful import multiple
+
+    return multiple(*values)
+
+
+TestLoop = Loop.TestCase
+TestLoop.settings = settings(
+    max_examples=60 if settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")).max_examples <= 100 else 2000,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+# ----------------------------------------------------------------------------------------------------------- broken files
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths to everything in nested data."""
+    found = [path] if path else []
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inside:
+        found += leaves(value, (*path, key))
+    return found
+
+
+def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    data = copy.deepcopy(data)
+    here = data
+    for key in path[:-1]:
+        here = here[key]
+    if value is leaves:
+        del here[path[-1]]
+    else:
+        here[path[-1]] = value
+    return data
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 10),
+    st.floats(),
+    st.text(max_size=5),
+    st.just([]),
+    st.just({}),
+    st.just([[0, 1]]),
+    st.just(leaves),
+    st.just("__import__('os').system('touch pwned')"),
+)
+
+
+def some_state(space: mb.spaces.AnySpace, method: str) -> dict[str, Any]:
+    opt = mb.Optimizer(space, method, seed=0, initial=3, beliefs=())
+    for k, trial in enumerate(opt.ask(6)):
+        if k == 4:
+            opt.fail(trial)
+        elif k < 4:
+            opt.tell(trial, float(k))
+    state: dict[str, Any] = json.loads(json.dumps(opt.state()))
+    return state
+
+
+@pytest.mark.parametrize("space", SPACES)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_broken_state_is_an_error_or_works(space: str, data: Any) -> None:
+    """Any part of a saved state replaced by junk, or taken out: a clear error, or an optimiser that goes on."""
+    state = some_state(SPACES[space], "random")
+    broken = changed(state, data.draw(st.sampled_from(leaves(state))), data.draw(JUNK))
+    try:
+        opt = mb.Optimizer.from_state(broken)
+    except errors.MergeboError:
+        return
+    try:
+        trial = opt.ask()
+    except errors.ExhaustedError:
+        return
+    opt.space.encode(trial.point)
+    opt.tell(trial, 0.5 if opt.objectives == 1 else [0.5] * opt.objectives)
+    json.dumps(opt.state())
+    assert not Path("pwned").exists()
+
+
+FILES = {
+    "tsplib": (
+        read_tsplib,
+        "NAME: x\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 3\n3 4 0\n4 4 3\nEOF\n",
+    ),
+    "qaplib": (read_qaplib, "3\n\n0 1 2\n1 0 3\n2 3 0\n\n0 5 6\n5 0 7\n6 7 0\n"),
+    "tour": (read_tour, "NAME: x\nTYPE: TOUR\nDIMENSION: 4\nTOUR_SECTION\n1\n3\n2\n4\n-1\nEOF\n"),
+    "ttp": (
+        read_ttp,
+        "PROBLEM NAME: x\nKNAPSACK DATA TYPE: uncorrelated\nDIMENSION: 3\nNUMBER OF ITEMS: 2\nCAPACITY OF KNAPSACK: 10\n"
+        "MIN SPEED: 0.1\nMAX SPEED: 1\nRENTING RATIO: 0.5\nEDGE_WEIGHT_TYPE: CEIL_2D\n"
+        "NODE_COORD_SECTION (INDEX, X, Y):\n1 0 0\n2 0 3\n3 4 0\n"
+        "ITEMS SECTION (INDEX, PROFIT, WEIGHT, ASSIGNED NODE NUMBER):\n1 5 4 2\n2 6 3 3\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_the_files_to_be_broken_are_right(kind: str, tmp_path: Path) -> None:
+    reader, text = FILES[kind]
+    path = tmp_path / "file"
+    path.write_text(text)
+    assert reader(path) is not None
+
+
+@pytest.mark.parametrize("kind", FILES)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_broken_instance_files(kind: str, tmp_path: Path, data: Any) -> None:
+    """Truncated, with bits flipped, with lines taken out or doubled: an error of ours, or a file that can be read."""
+    reader, text = FILES[kind]
+    content = bytearray(text.encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        if not content:
+            break
+        place = data.draw(st.integers(0, len(content) - 1))
+        match data.draw(st.sampled_from(["cut", "flip", "drop", "double", "junk"])):
+            case "cut":
+                del content[place:]
+            case "flip":
+                content[place] ^= 1 << data.draw(st.integers(0, 7))
+            case "drop":
+                del content[place : place + data.draw(st.integers(1, 20))]
+            case "double":
+                content[place:place] = content[place : place + 20]
+            case "junk":
+                content[place:place] = data.draw(st.binary(max_size=8))
+    path = tmp_path / "file"
+    path.write_bytes(bytes(content))
+    with contextlib.suppress(errors.InstanceFileError):
+        reader(path)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in STATES.glob("*.json")))
+def test_states_of_earlier_versions_go_on(name: str) -> None:
+    """Saved by the version that made them, with the next points they gave."""
+    kept = json.loads((STATES / name).read_text())
+    opt = mb.Optimizer.from_state(kept["state"])
+    assert len(opt.trials) == len(kept["state"]["trials"])
+    for expected in kept["next"]:
+        trial = opt.ask()
+        assert json.loads(json.dumps(trial.point, default=lambda value: value.tolist())) == expected["point"]
+        opt.tell(trial, expected["value"])
+    assert opt.best is not None
+
+
+# ------------------------------------------------------------------------------------------------ numbers at the edge
+
+VALUES: dict[str, Any] = {
+    "constant": lambda k, rng: 3.0,
+    "huge": lambda k, rng: 1e300 * rng.normal(),
+    "tiny": lambda k, rng: 1e-300 * rng.normal(),
+    "huge and tiny": lambda k, rng: rng.choice([1e300, 1e-300, 0.0, -1e300]),
+    "nearly the largest": lambda k, rng: float(np.finfo(float).max) * rng.choice([1, -1]),
+    "denormal": lambda k, rng: 5e-324 * rng.integers(0, 3),
+    "one outlier": lambda k, rng: 1e12 if k == 3 else rng.normal(),
+    "nearly constant": lambda k, rng: 1.0 + 1e-15 * rng.normal(),
+    "large offset": lambda k, rng: 1e9 + rng.normal(),
+    "two values": lambda k, rng: float(rng.integers(2)),
+    "mostly failures": lambda k, rng: math.nan if k % 4 else rng.normal(),
+    "whole numbers": lambda k, rng: int(rng.integers(-5, 5)),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        *((kind, method) for kind in VALUES for method in ("auto", "bops-h", "mergebo")),
+        ("huge", "turbo"),
+        ("constant", "turbo"),
+    ],
+)
+def test_values_at_the_edge(kind: str, method: str) -> None:
+    rng = np.random.default_rng(0)
+    space = SPACES["mixed"] if method == "auto" and kind in ("huge", "constant") else mb.PermutationSpace(6)
+    opt = mb.Optimizer(space, method, seed=0, initial=5)
+    seen = set()
+    for k in range(12):
+        trial = opt.ask()
+        seen.add(space.encode(trial.point).tobytes())
+        opt.tell(trial, VALUES[kind](k, rng))
+    assert len(seen) == 12
+    str(opt.explain())
+
+
+@pytest.mark.parametrize("method", ["auto", "bops-h"])
+def test_many_results_nearly_the_same(method: str) -> None:
+    """Points that differ by one swap only, and the same point measured many times: kernels are nearly singular."""
+    space = mb.PermutationSpace(10)
+    opt = mb.Optimizer(space, method, seed=0, initial=5, noisy=True)
+    order = np.arange(10)
+    for k in range(60):
+        point = order if k % 3 else mb.permutations.swap(order, k % 9, k % 9 + 1)
+        opt.tell(opt.begin(point), float(point[0]) + 1e-9 * k)
+    for _ in range(3):
+        trial = opt.ask()
+        opt.tell(trial, 0.0)
+    assert math.isfinite(opt.best.value)
+
+
+@pytest.mark.parametrize("method", ["auto", "bops-h"])
+def test_two_thousand_results(method: str) -> None:
+    space = mb.PermutationSpace(12)
+    opt = mb.Optimizer(space, method, seed=0)
+    rows = np.unique(space.sample_rows(2100, seed=0), axis=0)[:2000]
+    for row in rows:
+        opt.tell(opt.begin(row), float(np.abs(row - np.arange(12)).sum()))
+    trial = opt.ask()
+    space.encode(trial.point)
+    assert not (rows == trial.point).all(axis=1).any()
+
+
+# ------------------------------------------------------------------------------------------------- threads, forks, memory
+
+
+def found(seed: int) -> list[list[int]]:
+    """The points of a short run."""
+    problem = mb.problems.get("tsp:random(n=8,seed=3)")
+    result = mb.minimize(problem.evaluate, problem.space, budget=16, initial=8, seed=seed)
+    return [list(map(int, trial.point)) for trial in result.trials]
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    alone = [found(seed) for seed in range(4)]
+    together: dict[int, Any] = {}
+    threads = [threading.Thread(target=lambda seed=seed: together.update({seed: found(seed)})) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [together[seed] for seed in range(4)] == alone
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_goes_on() -> None:
+    """Compiled code was used before the fork."""
+    alone = found(0)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(found, [0, 0]) == [alone, alone]
+
+
+def test_memory_stays_flat() -> None:
+    """A thousand rounds of asking and telling, in runs of fifty each: what is remembered is bounded."""
+    code = """
+import gc, resource, numpy as np, mergebo as mb
+problem = mb.problems.get("lop:planted(n=7,seed=0)")
+sizes = []
+for seed in range(20):
+    opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=40)
+    for _ in range(50):
+        trial = opt.ask()
+        opt.tell(trial, float(problem.evaluate(trial.point)))
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        sizes.append(int(file.read().split()[1]) * resource.getpagesize() / 2**20)
+print(*sizes)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    sizes = list(map(float, done.stdout.split()))
+    assert sizes[-1] < sizes[5] + 20, sizes  # megabytes
+
+
+def test_nothing_is_kept_of_an_optimiser_that_is_gone() -> None:
+    import weakref
+
+    opt = mb.Optimizer(mb.PermutationSpace(6), "bops-h", initial=4)
+    for _ in range(8):
+        opt.tell(opt.ask(), 1.0)
+    gone = weakref.ref(opt)
+    del opt
+    gc.collect()
+    assert gone() is None
