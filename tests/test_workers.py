@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections import Counter
@@ -83,6 +85,29 @@ def cannot_store_values() -> None:
     tell = optuna.Study.tell
     optuna.Study.tell = broken
     workers.PATIENCE = 0.0
+
+
+def every_answer_may_be_lost() -> None:
+    """A storage that often fails, before it has done what it should or after that."""
+
+    def often(call: Callable[..., Any]) -> Callable[..., Any]:
+        def failing(*given: Any, **named: Any) -> Any:
+            chance = rng.random() if threading.current_thread().name.startswith("worker") else 1.0
+            if chance < 0.1:
+                raise optuna.exceptions.StorageInternalError("nothing was done")
+            result = call(*given, **named)
+            if chance < 0.2:
+                raise optuna.exceptions.StorageInternalError("nobody knows what was done")
+            return result
+
+        return failing
+
+    rng = random.Random(0)
+    calls = ["create_new_trial", "set_trial_state_values", "set_trial_user_attr", "get_trial", "record_heartbeat"]
+    rows, journal = optuna.storages.RDBStorage, optuna.storages.JournalStorage
+    for storage, name in [*((rows, name) for name in [*calls, "_get_trials"]), *((journal, name) for name in calls[:-1])]:
+        setattr(storage, name, often(getattr(storage, name)))
+    workers.PAUSE = 0.01
 
 
 def impatient() -> None:
@@ -487,10 +512,17 @@ def test_a_value_that_cannot_be_stored_is_said(place: Place) -> None:
     place.wait(process, status=2)
     assert "the value of trial 0 could not be stored" in place.said(process)
     assert "the disk is gone" in place.said(process)
-    assert "mergebo tell --study study 0 0.0\n" in place.said(process)
+    assert "mergebo tell 0 0.0 --study study\n" in place.said(process)
     place.study.optuna.tell(0, 0.0)
     place.wait(place.optimize(4))
     place.check(4)
+
+
+@on(STORAGES)
+def test_answers_that_get_lost(place: Place) -> None:
+    started = [place.optimize(12, every_answer_may_be_lost, jobs=2) for _ in range(2)]
+    place.wait(*started)
+    place.check(12)
 
 
 class Outage:
@@ -535,7 +567,7 @@ if SERVER:  # else there is nothing to test, and nothing to skip
         with Outage(place):
             hold.unlink()
             place.wait(process, status=2)
-        assert "mergebo tell --study study 0 0.0\n" in place.said(process)
+        assert "mergebo tell 0 0.0 --study study\n" in place.said(process)
         place.study.optuna.tell(0, 0.0)
         place.wait(place.optimize(3))
         place.check(3)

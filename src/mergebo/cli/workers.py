@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import queue
 import random
+import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import optuna
-import typer
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from mergebo.cli.processes import is_dead, is_here, this_process
 from mergebo.cli.program import Program
+from mergebo.cli.screen import complain
 from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, database_said, plain, standing, was_cut_short
 from mergebo.errors import ExhaustedError, ProgramError, StoppedError, StorageError
 from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, params, suggest
@@ -42,6 +43,7 @@ PAUSE = 1.0
 UNREACHABLE = (StorageInternalError, SQLAlchemyError, OSError)
 """What a storage that does not answer raises."""
 
+RUNNING, COMPLETE, FAIL, WAITING = TrialState.RUNNING, TrialState.COMPLETE, TrialState.FAIL, TrialState.WAITING
 Result = TypeVar("Result")
 
 
@@ -134,7 +136,7 @@ class Workers:
         """Give up if the program does nothing but fail."""
         self._failures += 1
         trials = self._insist(self.study.trials)
-        if self._failures >= HOPELESS and not any(trial.state.name == "COMPLETE" for trial in trials):
+        if self._failures >= HOPELESS and not any(trial.state == COMPLETE for trial in trials):
             raise ProgramError(f"the first {self._failures} runs all failed, so this was given up; the last one: {reason}")
 
     def _end(self, number: int, notes: Mapping[str, Any], values: Sequence[float] | None = None) -> FrozenTrial:
@@ -143,11 +145,10 @@ class Workers:
             ended = self._insist(lambda: self._store(number, notes, values))
         except StorageError:
             if values is not None:
-                told = f"{number} {' '.join(map(repr, values))}"
-                typer.echo(
-                    f"mergebo: the value of trial {number} could not be stored. When the storage answers again, and before "
-                    f"you go on, say: mergebo tell --study {self.study.name} {'-- ' if '-' in told else ''}{told}",
-                    err=True,
+                told = " ".join(map(repr, values))
+                complain(
+                    f"the value of trial {number} could not be stored. When the storage answers again, and before you go "
+                    f"on, say with the same --storage: mergebo tell {number} {told} --study {shlex.quote(self.study.name)}"
                 )
             raise
         del self._running[number]
@@ -158,14 +159,14 @@ class Workers:
         try:
             for name, value in notes.items():
                 self.study.note(number, name, value)
-            return self.study.optuna.tell(number, values, state=TrialState.FAIL if values is None else None)
+            return self.study.optuna.tell(number, values, state=FAIL if values is None else None)
         except (UpdateFinishedTrialError, ValueError):
             trial = self.study.every_trial()[number]
             if not trial.state.is_finished():
                 raise
             if values is None or not was_cut_short(trial):
                 return trial
-            return self._add(self._repetition(trial, TrialState.COMPLETE, values=values))
+            return self._add(self._repetition(trial, COMPLETE, values=values))
 
     # ------------------------------------------------------------------------------------------------------ who does what
 
@@ -175,7 +176,7 @@ class Workers:
             with self._lock:
                 self._insist(self._bury)
                 trials = self._counted()
-                left = next((trial for trial in trials if self._is_left(trial)), None)
+                left = self._forgotten() or next((trial for trial in trials if self._is_left(trial)), None)
                 if left is None and (self.exhausted or len(trials) >= self.budget):
                     if not [trial for trial in trials if self._is_awaited(trial)]:
                         return None
@@ -189,21 +190,29 @@ class Workers:
     def _counted(self) -> list[FrozenTrial]:
         """The trials of the budget; those that a person asked for count as soon as they are told."""
         every = standing(self._insist(self.study.every_trial))
-        return [trial for trial in every if trial.state.name != "RUNNING" or WORKER in trial.user_attrs][: self.budget]
+        return [trial for trial in every if trial.state != RUNNING or WORKER in trial.user_attrs][: self.budget]
 
     def _is_left(self, trial: FrozenTrial) -> bool:
         """Whether nobody evaluates a trial though somebody should: it was cut short, or queued by other means."""
-        match trial.state:
-            case TrialState.RUNNING:  # the storage made it, but its answer was lost
-                return trial.user_attrs[WORKER] == self._me and trial.number not in self._running
-            case TrialState.WAITING:
-                return True
-        return was_cut_short(trial)
+        if trial.number in self._running:  # others think that these workers are dead
+            return False
+        return trial.state == WAITING or was_cut_short(trial)
+
+    def _forgotten(self) -> FrozenTrial | None:
+        """A trial of these workers that they do not know of: the storage made it, but its answer was lost."""
+
+        def mine() -> list[FrozenTrial]:
+            every = self._insist(self.study.every_trial)
+            return [each for each in every if each.state == RUNNING and each.user_attrs.get(WORKER) == self._me]
+
+        unknown = [trial.number for trial in mine() if trial.number not in self._running]
+        # They forget what they have ended, but only after that: what they have just ended does not run now.
+        return next((trial for trial in mine() if trial.number in unknown), None) if unknown else None
 
     def _is_awaited(self, trial: FrozenTrial) -> bool:
         """Whether another process evaluates a trial, and it can be seen if that process dies."""
         worker = trial.user_attrs.get(WORKER, self._me)
-        if trial.state != TrialState.RUNNING or worker == self._me:
+        if trial.state != RUNNING or worker == self._me:
             return False
         if self.study.beats and not is_here(worker) and trial.number not in self._noticed:
             # It may have died before its first sign of life, without which nobody would ever miss it: so give one.
@@ -224,12 +233,10 @@ class Workers:
             self.exhausted = error
             return None
         kinds, mine = distributions(self.study.space), {WORKER: self._me}
-        number = self._make(
-            optuna.create_trial(state=TrialState.RUNNING, params=point, distributions=kinds, user_attrs=mine)
-        )
+        number = self._make(optuna.create_trial(state=RUNNING, params=point, distributions=kinds, user_attrs=mine))
         trials = standing(self._insist(self.study.every_trial)[:number])
         self._clashed = any(held(trial) == point != before.get(trial.number) for trial in trials)
-        return self._if_it_counts(number, not self._clashed)
+        return self._if_it_counts(number, free=not self._clashed)
 
     def _make(self, trial: FrozenTrial) -> int:
         """Make a trial of these workers; its number."""
@@ -237,31 +244,29 @@ class Workers:
         self._look_after(number)
         return number
 
-    def _if_it_counts(self, number: int, alone: bool = True) -> int | None:
-        """Drop a trial that was made unless it is one of the budget."""
-        if alone and any(trial.number == number for trial in self._counted()):
+    def _if_it_counts(self, number: int, free: bool = True) -> int | None:
+        """Drop a trial that was made, unless its point is free and it is one of the budget."""
+        if free and any(trial.number == number for trial in self._counted()):
             return number
         self._end(number, {SURPLUS: True})
         return None
 
     def _resume(self, trial: FrozenTrial) -> int | None:
         """Go on with a trial that nobody evaluates; None if others were faster, or if too many have died of it."""
-        if trial.state == TrialState.FAIL:
+        if trial.state == FAIL:
             every = self._insist(self.study.every_trial)
             before = [*trial.user_attrs.get(AGAIN, ()), trial.number]
             if (deaths := sum(STOPPED not in every[number].user_attrs for number in before)) < DEATHS:
-                return self._if_it_counts(self._make(self._repetition(trial, TrialState.RUNNING)))
-            given_up = self._repetition(trial, TrialState.FAIL, {REASON: f"{deaths} workers died of it"})
+                return self._if_it_counts(self._make(self._repetition(trial, RUNNING)))
+            given_up = self._repetition(trial, FAIL, {REASON: f"{deaths} workers died of it"})
             self.finished.put(self._insist(lambda: self._add(given_up)))
             return None
-        if trial.state == TrialState.WAITING:
-            mine = self._insist(lambda: self._pop(trial.number))
-        else:  # unless a thread of these workers has ended it since
-            mine = self._insist(self.study.every_trial)[trial.number].state == TrialState.RUNNING
-        if not mine:
+        if trial.state == WAITING and not self._insist(lambda: self._pop(trial.number)):
             return None
         self._look_after(trial.number)
-        return trial.number
+        others = standing(self._insist(self.study.every_trial)[: trial.number])
+        free = AGAIN in trial.user_attrs or all(held(each) != held(trial) for each in others)
+        return self._if_it_counts(trial.number, free or self._insist(lambda: self.study.noisy))
 
     def _look_after(self, number: int) -> None:
         """From now on these workers give signs of life for a trial."""
@@ -272,7 +277,7 @@ class Workers:
         """Take a trial from Optuna's queue."""
         try:
             self.study.note(number, WORKER, self._me)
-            return bool(self.study.storage.set_trial_state_values(self._identity(number), TrialState.RUNNING))
+            return bool(self.study.storage.set_trial_state_values(self._identity(number), RUNNING))
         except UpdateFinishedTrialError:
             return False
 
@@ -319,7 +324,7 @@ class Workers:
                 self._since = now
             try:
                 self._sign(*list(self._running.values()))
-            except UNREACHABLE:
+            except Exception:
                 self._since = time.time()
             self._round = time.time()
 
@@ -331,7 +336,7 @@ class Workers:
     def _bury(self) -> None:
         """End trials whose workers are dead: those of this machine, and those that gave no sign of life for a while."""
         for trial in self.study.every_trial():
-            if trial.state == TrialState.RUNNING and is_dead(trial.user_attrs.get(WORKER, "")):
+            if trial.state == RUNNING and is_dead(trial.user_attrs.get(WORKER, "")):
                 self._store(trial.number, {}, None)
         # While the storage was away nobody could give signs of life, so hear the others again before judging them.
         if self.study.beats and time.time() - self._round < 2 * BEAT < time.time() - self._since:
@@ -353,5 +358,5 @@ class Workers:
                     raise StorageError(said) from error
                 if waited > LAST_WORDS and not self._complained:
                     self._complained = True
-                    typer.echo(f"mergebo: {said}; trying again for {PATIENCE:g} s", err=True)
+                    complain(f"{said}; trying again for {PATIENCE:g} s")
                 time.sleep(PAUSE)
