@@ -23,10 +23,13 @@ from optuna.trial import TrialState
 import mergebo as mb
 from mergebo import errors
 from mergebo.integrations.optuna import (
+    AGAIN,
     CLAIM,
     NOISE,
+    SURPLUS,
     Coding,
     PermutationSampler,
+    distributions,
     params,
     permutation_params,
     suggest,
@@ -310,8 +313,9 @@ def test_running_trials_are_considered() -> None:
     assert not done & set(orders)
 
 
-def test_workers_that_choose_at_the_same_time() -> None:
-    """The second does not see the first at first, and chooses the same."""
+@pytest.mark.parametrize("done", [False, True])
+def test_workers_that_choose_at_the_same_time(done: bool) -> None:
+    """The second does not see the first at first, and chooses the same; the first may even have ended by then."""
     study = optuna.create_study(sampler=PermutationSampler("bops-h", seed=0, n_startup_trials=5))
     study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=6)
     first = study.ask()
@@ -324,6 +328,8 @@ def test_workers_that_choose_at_the_same_time() -> None:
     def blind(study: Any, coding: Any, trials: Any, seed: int) -> Any:
         calls.append(seed)
         study.get_trials = get_trials
+        if done and len(calls) == 1:
+            study.tell(first, 1.0)
         return claim if len(calls) == 1 else propose(study, coding, trials, seed)
 
     study.sampler._propose = blind
@@ -331,6 +337,40 @@ def test_workers_that_choose_at_the_same_time() -> None:
     study.get_trials = lambda **options: [each for each in get_trials(**options) if each.number != first.number]
     assert suggest_permutation(second, "order", ITEMS) != chosen
     assert len(set(calls)) == 2
+
+
+def test_proposals_for_trials_that_others_make() -> None:
+    space = mb.Space(order=mb.Permutation(3))
+
+    def sampler() -> PermutationSampler:
+        return PermutationSampler("bops-h", space=space, seed=0, n_startup_trials=2)
+
+    asked = study_of(lambda trial: float(suggest(trial, space)["order"][0]), 6, sampler())
+    study = optuna.create_study(sampler=sampler())
+    for trial in asked.trials:
+        proposed = study.sampler.propose(study, study.get_trials())
+        assert proposed == trial.params
+        assert study.sampler.propose(study, study.get_trials(), again=1).keys() == proposed.keys()
+        study.add_trial(optuna.create_trial(params=proposed, distributions=distributions(space), value=trial.value))
+    with pytest.raises(errors.ExhaustedError, match="all 6 points"):
+        study.sampler.propose(study, study.get_trials())
+
+
+def test_trials_that_were_cut_short_or_dropped_say_nothing() -> None:
+    space = mb.Space(order=mb.Permutation(3))
+    study = optuna.create_study(sampler=PermutationSampler("random", space=space, seed=0))
+    rows = mb.Permutation(3).every_row()
+    for row, state, notes in (
+        (rows[0], TrialState.FAIL, {}),
+        (rows[1], TrialState.FAIL, {}),
+        (rows[1], TrialState.RUNNING, {AGAIN: [1]}),
+        (rows[2], TrialState.FAIL, {SURPLUS: True}),
+    ):
+        held = params(space, {"order": row})
+        study.add_trial(optuna.create_trial(state=state, params=held, distributions=distributions(space), user_attrs=notes))
+    opt, numbers = study.sampler.read(study)
+    assert numbers == [0, 2]
+    assert [trial.state for trial in opt.trials] == ["failed", "pending"]
 
 
 def test_threads() -> None:

@@ -71,9 +71,18 @@ def elsewhere() -> None:
     processes._machine = lambda: "elsewhere"
 
 
+def slow_to_give_signs() -> None:
+    workers.BEAT = 1.4
+
+
+def elsewhere_and_slow_to_give_signs() -> None:
+    elsewhere()
+    slow_to_give_signs()
+
+
 def dies_before_its_first_sign_of_life() -> None:
     elsewhere()
-    workers.Workers._sign = lambda self, *identities: os._exit(9)
+    workers.Workers._look_after = lambda self, number: os._exit(9)
 
 
 def cannot_store_values() -> None:
@@ -374,6 +383,7 @@ def test_a_worker_elsewhere_lives_and_is_waited_for(place: Place) -> None:
 @on(["sqlite"])
 def test_a_worker_elsewhere_dies_before_its_first_sign_of_life(place: Place) -> None:
     place.wait(place.optimize(2, dies_before_its_first_sign_of_life), status=9)
+    assert [trial.state for trial in place.study.trials()] == [TrialState.RUNNING]
     place.wait(place.optimize(2))
     place.check(2)
 
@@ -415,15 +425,9 @@ def test_killed_again_and_again(place: Place) -> None:
 def test_a_trial_of_which_workers_die_is_given_up(place: Place) -> None:
     program = place.folder / "program"
     program.write_text(PROGRAM.replace("while", '[ "$1" = a ] && kill -9 $PPID\nwhile', 1))
-    runs = 0
-    while True:
-        runs += 1
-        process = place.optimize(6, items="a,b,c", jobs=1)
-        process.join(30)
-        if process.exitcode == 0:
-            break
-        assert process.exitcode == -signal.SIGKILL
-    assert runs == 1 + 2 * workers.DEATHS
+    for _ in range(2 * workers.DEATHS):
+        place.wait(place.optimize(6, items="a,b,c"), status=-signal.SIGKILL)
+    place.wait(place.optimize(6, items="a,b,c"))
     trials = place.check(6, repeated=2 * (workers.DEATHS - 1), failed=2)
     failed = [trial for trial in trials if trial.state == TrialState.FAIL]
     assert [trial.user_attrs[REASON] for trial in failed] == [f"{workers.DEATHS} workers died of it"] * 2
@@ -506,6 +510,19 @@ def test_a_worker_that_was_given_up_comes_back_with_a_value(place: Place) -> Non
     assert sorted(values) == [0, *sorted(trial.number for trial in place.of(other))]
 
 
+@on(["journal"])
+def test_a_worker_that_was_given_up_by_mistake_is_not_replaced_by_its_own_threads(place: Place) -> None:
+    hold = place.hold(0)
+    process = place.optimize(3, jobs=2)
+    place.begun(2)
+    place.study.optuna.tell(0, state=TrialState.FAIL)
+    until(lambda: len(place.lines("end")) == 2)
+    hold.unlink()
+    place.wait(process)
+    assert sorted(trial.value for trial in place.study.trials()) == [0, 1, 2]
+    assert len(place.lines("begin")) == 3
+
+
 @on(["sqlite", "journal"])
 def test_a_value_that_cannot_be_stored_is_said(place: Place) -> None:
     process = place.optimize(4, cannot_store_values)
@@ -548,15 +565,18 @@ if SERVER:  # else there is nothing to test, and nothing to skip
     @on(SERVERS)
     def test_the_server_goes_away_and_comes_back(place: Place) -> None:
         """For longer than workers may be silent; nobody takes another one for dead because of that."""
-        hold = place.hold()
-        started = [place.optimize(10, elsewhere), place.optimize(10)]
+        holds = [place.hold(number) for number in (0, 1)]
+        far = place.optimize(10, elsewhere_and_slow_to_give_signs, jobs=2)
         place.begun(2)
+        here = place.optimize(10, slow_to_give_signs, jobs=2)
+        place.begun(4)
         with Outage(place):
-            hold.unlink()
-            until(lambda: len(place.lines("end")) == 2)
             time.sleep(SILENCE + 1)
-            assert all(process.is_alive() for process in started)
-        place.wait(*started)
+        place.begun(8)
+        time.sleep(1)
+        for hold in holds:
+            hold.unlink()
+        place.wait(far, here)
         place.check(10)
 
     @on(SERVERS)
