@@ -105,7 +105,7 @@ def main() -> None:
     if arguments.scores:
         scores(range(100, 100 + arguments.instances), range(arguments.seeds), arguments.out)
     else:
-        run("samplers", [overhead])
+        run("overhead", [overhead])
 
 
 if __name__ == "__main__":

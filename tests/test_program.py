@@ -706,7 +706,7 @@ sys.path.insert(0, {str(Path(module.__file__).parents[2])!r})
 from mergebo.cli.program import Program
 Program("./simulate {{order}}").measure({{"order": [1]}}, 0)
 """
-        script("echo $$ > pid; exec sleep 30")
+        script("sleep 1; echo $$ > pid; exec sleep 30")  # by then the caller waits for it
         caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
         pid = int(wait_for("pid"))
         assert os.getpgid(pid) == pid, "a group of its own, which Ctrl-C does not reach by itself"
