@@ -33,13 +33,14 @@ from optuna.trial import FrozenTrial, TrialState
 from mergebo.cli import main, processes, studies, workers
 from mergebo.cli.processes import is_dead, is_here, this_process
 from mergebo.cli.studies import REASON, STOPPED, WORKER, Study, load, standing
-from mergebo.integrations.optuna import AGAIN, SURPLUS, params, suggest
+from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, params, suggest
 
 SERVER = os.environ.get("MERGEBO_TEST_POSTGRESQL")
 SERVERS = ["postgresql"] if SERVER else []
 STORAGES = ["sqlite", "journal", *SERVERS]
 BEATING = ["sqlite", *SERVERS]
 """Storages that hold signs of life."""
+FAIL, RUNNING = TrialState.FAIL, TrialState.RUNNING
 SILENCE = 3
 """Seconds without a sign of life after which a worker of these tests counts as dead."""
 FORKS: Any = multiprocessing.get_context("forkserver")  # in which everything is imported already
@@ -383,7 +384,7 @@ def test_a_worker_elsewhere_lives_and_is_waited_for(place: Place) -> None:
 @on(["sqlite"])
 def test_a_worker_elsewhere_dies_before_its_first_sign_of_life(place: Place) -> None:
     place.wait(place.optimize(2, dies_before_its_first_sign_of_life), status=9)
-    assert [trial.state for trial in place.study.trials()] == [TrialState.RUNNING]
+    assert [trial.state for trial in place.study.trials()] == [RUNNING]
     place.wait(place.optimize(2))
     place.check(2)
 
@@ -422,6 +423,22 @@ def test_killed_again_and_again(place: Place) -> None:
 
 
 @on(["journal"])
+def test_workers_that_died_before_they_dropped_what_another_had_begun(place: Place) -> None:
+    """Two trials have the same point, and one of them gets another one."""
+    place.wait(place.optimize(1))
+    space = place.study.space
+    point = params(space, {"order": ["f", "e", "d", "c", "b", "a"]})
+    for worker in ("one", "two"):
+        made = optuna.create_trial(
+            state=FAIL, params=point, distributions=distributions(space), user_attrs={WORKER: f"{worker}:1:1"}
+        )
+        place.study.optuna.add_trial(made)
+    place.wait(place.optimize(3))
+    place.check(3)
+    assert "f e d c b a" in dict(place.lines("begin")).values()
+
+
+@on(["journal"])
 def test_a_trial_of_which_workers_die_is_given_up(place: Place) -> None:
     program = place.folder / "program"
     program.write_text(PROGRAM.replace("while", '[ "$1" = a ] && kill -9 $PPID\nwhile', 1))
@@ -429,7 +446,7 @@ def test_a_trial_of_which_workers_die_is_given_up(place: Place) -> None:
         place.wait(place.optimize(6, items="a,b,c"), status=-signal.SIGKILL)
     place.wait(place.optimize(6, items="a,b,c"))
     trials = place.check(6, repeated=2 * (workers.DEATHS - 1), failed=2)
-    failed = [trial for trial in trials if trial.state == TrialState.FAIL]
+    failed = [trial for trial in trials if trial.state == FAIL]
     assert [trial.user_attrs[REASON] for trial in failed] == [f"{workers.DEATHS} workers died of it"] * 2
 
 
@@ -515,7 +532,7 @@ def test_a_worker_that_was_given_up_by_mistake_is_not_replaced_by_its_own_thread
     hold = place.hold(0)
     process = place.optimize(3, jobs=2)
     place.begun(2)
-    place.study.optuna.tell(0, state=TrialState.FAIL)
+    place.study.optuna.tell(0, state=FAIL)
     until(lambda: len(place.lines("end")) == 2)
     hold.unlink()
     place.wait(process)
@@ -608,9 +625,6 @@ def trial(number: int, state: TrialState = TrialState.COMPLETE, **attributes: An
     )
     made.number = number
     return made
-
-
-FAIL, RUNNING = TrialState.FAIL, TrialState.RUNNING
 
 
 @pytest.mark.parametrize(
