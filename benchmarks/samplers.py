@@ -82,7 +82,8 @@ def scores(instances: range, seeds: range, out: Path) -> None:
             out.write_text(json.dumps(record, indent=1) + "\n")
             print(key, record["runs"][key], flush=True)
     print(f"\n| problem | items | runs | {' | '.join(SAMPLERS)} |\n|---|---:|---:|{'---:|' * len(SAMPLERS)}")
-    found = {tuple(json.loads(key)): value for key, value in record["runs"].items()}
+    every = {tuple(json.loads(key)): value for key, value in record["runs"].items()}
+    found = {key: value for key, value in every.items() if key[2] in instances and key[3] in seeds}
     for kind, n in product(PROBLEMS, SIZES):
         cells = []
         for sampler in SAMPLERS:

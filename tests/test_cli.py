@@ -173,7 +173,13 @@ def test_no_words_are_a_question() -> None:
 
 def test_version_and_completion() -> None:
     assert works("--version").out.startswith("mergebo 0.")
-    assert "_MERGEBO_COMPLETE" in works("--show-completion", "bash").out
+    script = subprocess.run(  # what a shell asks for: --show-completion first finds out which shell runs it
+        [sys.executable, "-m", "mergebo"],
+        env={**os.environ, "_MERGEBO_COMPLETE": "source_bash"},
+        capture_output=True,
+        text=True,
+    )
+    assert "complete -o default" in script.stdout
 
 
 def test_unknown_commands_and_options_are_refused() -> None:

@@ -20,7 +20,7 @@ LAYERS = [
     ["errors", "stopwatch", "look"],
     ["compiled", "calls"],
     ["permutations"],
-    ["rules", "spaces", "sorting", "moves", "beliefs"],
+    ["rules", "spaces", "space_data", "sorting", "moves", "beliefs"],
     ["problems", "kernels"],
     ["surrogate"],
     ["acquisition"],

@@ -349,10 +349,9 @@ def test_many_results_nearly_the_same(method: str) -> None:
     assert math.isfinite(opt.best.value)
 
 
-@pytest.mark.parametrize("method", ["auto", "bops-h"])
-def test_two_thousand_results(method: str) -> None:
+def test_two_thousand_results() -> None:
     space = mb.PermutationSpace(12)
-    opt = mb.Optimizer(space, method, seed=0)
+    opt = mb.Optimizer(space, seed=0)
     rows = np.unique(space.sample_rows(2100, seed=0), axis=0)[:2000]
     for row in rows:
         opt.tell(opt.begin(row), float(np.abs(row - np.arange(12)).sum()))

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from mergebo.compiled import packed, rows
 from mergebo.compiled.comparators import pack_all_pairs
@@ -316,9 +315,16 @@ def _matches(a: Ints, b: Ints) -> Ints:
     return np.asarray((a == b).sum(axis=-1))
 
 
+def _cross(metric: str, a: Ints, b: Ints) -> NDArray[Any]:
+    """SciPy's distances of all pairs; it takes a while to load, and many who import this need none."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(a, b, metric))
+
+
 def _cross_matches(a: Ints, b: Ints) -> Ints:
     n: int = a.shape[-1]
-    matches: Ints = n - np.rint(n * cdist(a, b, "hamming")).astype(np.int64)
+    matches: Ints = n - np.rint(n * _cross("hamming", a, b)).astype(np.int64)
     return matches
 
 
@@ -367,14 +373,14 @@ footrule = Distance(
     "sum over slots of |a - b| (Spearman's footrule)",
     lambda n: n * n // 2,
     lambda a, b: np.abs(a - b).sum(axis=-1),
-    lambda a, b: np.rint(cdist(a, b, "cityblock")),
+    lambda a, b: np.rint(_cross("cityblock", a, b)),
 )
 spearman = Distance(
     "spearman",
     "sum over slots of (a - b)^2 (Spearman's rho)",
     lambda n: n * (n * n - 1) // 3,
     lambda a, b: ((a - b) ** 2).sum(axis=-1),
-    lambda a, b: np.rint(cdist(a, b, "sqeuclidean")),
+    lambda a, b: np.rint(_cross("sqeuclidean", a, b)),
 )
 hamming = Distance(
     "hamming",

@@ -48,7 +48,7 @@ def _begin(study: Study) -> int | None:
     queued = any(trial.state.name == "WAITING" for trial in study.every_trial())
     if study.exhausted() and not queued:
         return None
-    trial = study.optuna.ask()
+    trial = study.asking.ask()
     try:
         suggest(trial, study.space)
     except BaseException:  # Ctrl-C, perhaps: a trial without a point would be pending for ever

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -19,6 +20,7 @@ from mergebo.errors import StorageError, unknown_choice
 
 if TYPE_CHECKING:
     import optuna
+    from optuna import Study as OptunaStudy
     from optuna.trial import FrozenTrial
 
     from mergebo.integrations.optuna import PermutationSampler
@@ -74,7 +76,7 @@ class Setup:
 
     def to_data(self) -> dict[str, Any]:
         """As plain data, for the study's attribute."""
-        from mergebo.optimizers.space_data import space_to_data
+        from mergebo.space_data import space_to_data
 
         return {
             "format": 1,
@@ -88,7 +90,7 @@ class Setup:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Setup:
         """What `to_data` wrote."""
-        from mergebo.optimizers.space_data import space_from_data
+        from mergebo.space_data import space_from_data
 
         if data.get("format") != 1:
             raise StorageError(f"the study is of format {data.get('format')!r}; this version reads format 1")
@@ -124,8 +126,14 @@ class Study:
     @property
     def sampler(self) -> PermutationSampler:
         """What chooses its points."""
-        found: Any = self.optuna.sampler
+        found: Any = self.asking.sampler
         return found  # type: ignore[no-any-return]
+
+    @cached_property
+    def asking(self) -> OptunaStudy:
+        """The same study with what chooses its points, which takes a while to load and few commands need."""
+        self.optuna.sampler = _sampler(self.setup)
+        return self.optuna
 
     @property
     def noisy(self) -> bool:
@@ -323,7 +331,6 @@ def _load(storage: Any, url: str, name: str) -> Study:
             f"the study {name!r} in {address(url)} is not one of mergebo; in Python, PermutationSampler goes on with it"
         )
     setup = Setup.from_data(found.user_attrs[SETUP])
-    found.sampler = _sampler(setup)
     return Study(found, setup, storage, address(url))
 
 

@@ -78,6 +78,7 @@ class Workers:
 
     def start(self) -> None:
         """Begin."""
+        self.study.asking  # noqa: B018 (loaded once, before threads want it)
         self._first = len(self._insist(self.study.every_trial))
         threading.Thread(target=self._live, name="signs of life", daemon=True).start()
         self._threads = [threading.Thread(target=self._work, name=f"worker {k}", daemon=True) for k in range(self.jobs)]
@@ -129,7 +130,7 @@ class Workers:
 
     def _suggest(self, number: int) -> dict[str, Any]:
         """The point of a trial; of one from Optuna's queue, what is missing is chosen now."""
-        trial = optuna.trial.Trial(self.study.optuna, self._running[number])
+        trial = optuna.trial.Trial(self.study.asking, self._running[number])
         return plain(suggest(trial, self.study.space))
 
     def _despair(self, reason: str) -> None:

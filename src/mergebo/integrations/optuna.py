@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
@@ -23,12 +23,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError, ExhaustedError, RuleError
-from mergebo.optimizers import Optimizer
-from mergebo.optimizers.methods import make_method
-from mergebo.optimizers.optimizer import Direction
-from mergebo.optimizers.space_data import order_from_data, order_to_data
 from mergebo.permutations import lehmer_decode, lehmer_encode
+from mergebo.space_data import order_from_data, order_to_data
 from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real, Rows, Space, Variable
+
+if TYPE_CHECKING:  # models take a while to load, and whoever only reads a study needs none
+    from mergebo.optimizers import Optimizer
+    from mergebo.optimizers.optimizer import Direction
 
 __all__ = [
     "PermutationSampler",
@@ -351,6 +352,8 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         beliefs: Iterable[Belief] = (),
         **settings: Any,
     ) -> None:
+        from mergebo.optimizers.methods import make_method
+
         self.space = space
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         self.options = {"method": method, "initial": n_startup_trials, "noisy": noisy, "beliefs": tuple(beliefs), **settings}
@@ -457,6 +460,8 @@ class PermutationSampler(optuna.samplers.BaseSampler):
     def _read(
         self, study: optuna.Study, coding: Coding, trials: Sequence[FrozenTrial], seed: int
     ) -> tuple[Optimizer, list[int]]:
+        from mergebo.optimizers import Optimizer
+
         directions: list[Direction] = ["minimize" if each.name == "MINIMIZE" else "maximize" for each in study.directions]
         opt = Optimizer(
             coding.space(),

@@ -27,7 +27,7 @@ from mergebo.optimizers.knowledge import Knowledge
 from mergebo.optimizers.methods import make_method
 from mergebo.optimizers.pareto import Front, non_dominated, scalarised
 from mergebo.optimizers.recommendation import posterior
-from mergebo.optimizers.space_data import Where, space_from_data, space_to_data
+from mergebo.space_data import Where, space_from_data, space_to_data
 from mergebo.spaces import AnySpace, Rows
 from mergebo.surrogate.similarity import Floats
 
