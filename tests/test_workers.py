@@ -301,7 +301,7 @@ def test_every_order_is_tried_once_even_if_the_budget_is_larger(place: Place) ->
 def test_what_people_ask_for_is_not_waited_for(place: Place) -> None:
     place.wait(place.optimize(1))
     study = place.study
-    asked = study.optuna.ask()
+    asked = study.asking.ask()
     suggest(asked, study.space)
     place.wait(place.optimize(3))
     assert len(place.lines("begin")) == 3
@@ -387,6 +387,21 @@ def test_a_worker_elsewhere_dies_before_its_first_sign_of_life(place: Place) -> 
     assert [trial.state for trial in place.study.trials()] == [RUNNING]
     place.wait(place.optimize(2))
     place.check(2)
+
+
+@on(["journal"])
+def test_without_signs_of_life_a_worker_elsewhere_is_not_waited_for(place: Place) -> None:
+    hold = place.hold(0)
+    lost = place.optimize(3, elsewhere)
+    place.begun(1)
+    place.kill(lost)
+    hold.unlink()
+    place.wait(here := place.optimize(3))
+    assert "2 trials, 1 with workers elsewhere" in place.said(here)
+    place.study.note(0, REASON, "it burnt down")  # which is what `mergebo fail` does
+    place.study.optuna.tell(0, state=FAIL)
+    place.wait(place.optimize(3))
+    place.check(3, failed=1)
 
 
 @on(STORAGES)

@@ -2,8 +2,8 @@
 
 Every worker takes the next trial until the budget is spent. The storage decides who does what, and two things are enough:
 
-- A trial is made with the name of its worker in it, in one step. Only then the worker looks whether it counts, by its place
-  among all trials: those beyond the budget are dropped, so exactly as many as the budget are evaluated.
+- A trial is made with its point and the name of its worker, in one step. Only then the worker looks whether it counts, by
+  its place among all trials: those beyond the budget are dropped, and those with the point of an earlier one.
 - A trial that was cut short, because somebody stopped its worker or the worker died, has failed without a reason. Whoever is
   free makes a trial that repeats it; of two who do so in the same moment the first one counts.
 """
@@ -71,9 +71,11 @@ class Workers:
         self._round = self._since = time.time()
         """The last time that signs of life were given, and since when that went without a gap."""
         self._first = 0
+        """How many trials there were at the beginning."""
         self._clashed = False
         """Whether another process chose the same point as these workers in the same moment."""
         self._noticed: set[int] = set()
+        """Trials of workers elsewhere that got a sign of life from here."""
         self._complained = False
 
     def start(self) -> None:
