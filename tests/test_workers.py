@@ -321,12 +321,18 @@ def test_what_optuna_has_queued_comes_first(place: Place) -> None:
     place.wait(place.optimize(1))
     study = place.study
     wanted = ["f", "e", "d", "c", "b", "a"]
-    study.optuna.enqueue_trial(params(study.space, {"order": wanted}))
+    study.optuna.enqueue_trial(params(study.space, {"order": wanted}), user_attrs={"from": "the dashboard"})
     study.optuna.enqueue_trial({"order0": 3})  # what is missing is chosen
-    place.wait(place.optimize(4))
-    trials = place.check(4)
-    assert study.point(trials[1]) == {"order": wanted}
-    assert trials[2].params["order0"] == 3
+    hold = place.hold()
+    started = [place.optimize(5) for _ in range(3)]
+    place.begun(4)
+    hold.unlink()
+    place.wait(*started)
+    queued = {trial.user_attrs[AGAIN][0]: trial for trial in place.check(5) if AGAIN in trial.user_attrs}
+    assert study.point(queued[1]) == {"order": wanted}
+    assert queued[1].user_attrs["from"] == "the dashboard"
+    assert queued[2].params["order0"] == 3
+    assert {queued[1].number, queued[2].number} <= {number for number, _ in place.lines("begin")[:4]}
 
 
 @on(["sqlite"])

@@ -16,6 +16,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import optuna
@@ -245,20 +246,29 @@ class Workers:
     def _resume(self, trial: FrozenTrial) -> int | None:
         """Go on with a trial that nobody evaluates; None if others were faster, or if too many have died of it."""
         every = self._insist(self.study.every_trial)
-        if trial.state == FAIL:
-            before = [*trial.user_attrs.get(AGAIN, ()), trial.number]
-            if (deaths := sum(STOPPED not in every[number].user_attrs for number in before)) >= DEATHS:
-                self._give_up(trial, f"{deaths} workers died of it")
-                return None
-            if not self._is_free(trial, standing(every)):  # its worker died when it was about to drop it
-                return self._begin(trial)
-            return self._if_it_counts(self._make(self._new(RUNNING, held(trial), trial)))
-        if trial.state == WAITING and not self._insist(lambda: self._pop(trial.number)):
+        if trial.state == RUNNING:
+            self._look_after(trial.number)
+            repeats = AGAIN in trial.user_attrs
+            return self._if_it_counts(trial.number, repeats or self._is_free(trial, standing(every[: trial.number])))
+        before = [every[number].user_attrs for number in (*trial.user_attrs.get(AGAIN, ()), trial.number)]
+        if (deaths := sum(WORKER in notes and STOPPED not in notes for notes in before)) >= DEATHS:
+            self._give_up(trial, f"{deaths} workers died of it")
             return None
-        self._look_after(trial.number)
-        return self._if_it_counts(
-            trial.number, AGAIN in trial.user_attrs or self._is_free(trial, standing(every[: trial.number]))
-        )
+        if self._is_free(trial, standing(every)):
+            number = self._if_it_counts(self._make(self._new(RUNNING, held(trial), trial)))
+        else:  # its worker died when it was about to drop it
+            number = self._begin(trial)
+        if number is None or trial.state == FAIL:
+            return number
+        return self._if_it_counts(number, self._insist(lambda: self._take_from_queue(trial.number)))
+
+    def _take_from_queue(self, number: int) -> bool:
+        """End a trial of Optuna's queue that is repeated here, so that nobody asks for it; False if somebody has."""
+        if self.study.every_trial()[number].state == RUNNING:
+            return False
+        with suppress(UpdateFinishedTrialError):
+            self.study.storage.set_trial_state_values(self._identity(number), FAIL)
+        return True
 
     def _is_free(self, trial: FrozenTrial, others: Iterable[FrozenTrial]) -> bool:
         """Whether no other trial has the same point, or may have it, since values are noisy."""
@@ -288,14 +298,6 @@ class Workers:
         identity = self._running[number] = self._insist(lambda: self._identity(number))
         self._insist(lambda: self._sign(identity))
 
-    def _pop(self, number: int) -> bool:
-        """Take a trial from Optuna's queue."""
-        try:
-            self.study.note(number, WORKER, self._me)
-            return bool(self.study.storage.set_trial_state_values(self._identity(number), RUNNING))
-        except UpdateFinishedTrialError:
-            return False
-
     def _add(self, trial: FrozenTrial) -> FrozenTrial:
         """Make a trial, all at once."""
         storage = self.study.storage
@@ -312,13 +314,14 @@ class Workers:
     ) -> FrozenTrial:
         """A trial of these workers that is to be made, perhaps in the place of another."""
         again = {} if before is None else {AGAIN: [*before.user_attrs.get(AGAIN, ()), before.number]}
+        theirs = before.user_attrs if before is not None and before.state == WAITING else {}
         kinds = {name: kind for name, kind in distributions(self.study.space).items() if name in point}
         return optuna.create_trial(
             state=state,
             values=values,
             params={name: point[name] for name in kinds},
             distributions=kinds,
-            user_attrs={WORKER: self._me, **again, **(notes or {})},
+            user_attrs={**theirs, WORKER: self._me, **again, **(notes or {})},
         )
 
     def _study_id(self) -> int:
