@@ -33,13 +33,14 @@ from optuna.trial import FrozenTrial, TrialState
 from mergebo.cli import main, processes, studies, workers
 from mergebo.cli.processes import is_dead, is_here, this_process
 from mergebo.cli.studies import REASON, STOPPED, WORKER, Study, load, standing
-from mergebo.integrations.optuna import AGAIN, SURPLUS, params, suggest
+from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, params, suggest
 
 SERVER = os.environ.get("MERGEBO_TEST_POSTGRESQL")
 SERVERS = ["postgresql"] if SERVER else []
 STORAGES = ["sqlite", "journal", *SERVERS]
 BEATING = ["sqlite", *SERVERS]
 """Storages that hold signs of life."""
+FAIL, RUNNING = TrialState.FAIL, TrialState.RUNNING
 SILENCE = 3
 """Seconds without a sign of life after which a worker of these tests counts as dead."""
 FORKS: Any = multiprocessing.get_context("forkserver")  # in which everything is imported already
@@ -69,6 +70,12 @@ echo $MERGEBO_TRIAL
 def elsewhere() -> None:
     """This process is on another machine, as far as others can see."""
     processes._machine = lambda: "elsewhere"
+
+
+def elsewhere_and_silent() -> None:
+    """It gives a first sign of life, and no other."""
+    elsewhere()
+    workers.Workers._live = lambda self: None
 
 
 def slow_to_give_signs() -> None:
@@ -300,7 +307,7 @@ def test_every_order_is_tried_once_even_if_the_budget_is_larger(place: Place) ->
 def test_what_people_ask_for_is_not_waited_for(place: Place) -> None:
     place.wait(place.optimize(1))
     study = place.study
-    asked = study.optuna.ask()
+    asked = study.asking.ask()
     suggest(asked, study.space)
     place.wait(place.optimize(3))
     assert len(place.lines("begin")) == 3
@@ -314,12 +321,18 @@ def test_what_optuna_has_queued_comes_first(place: Place) -> None:
     place.wait(place.optimize(1))
     study = place.study
     wanted = ["f", "e", "d", "c", "b", "a"]
-    study.optuna.enqueue_trial(params(study.space, {"order": wanted}))
+    study.optuna.enqueue_trial(params(study.space, {"order": wanted}), user_attrs={"from": "the dashboard"})
     study.optuna.enqueue_trial({"order0": 3})  # what is missing is chosen
-    place.wait(place.optimize(4))
-    trials = place.check(4)
-    assert study.point(trials[1]) == {"order": wanted}
-    assert trials[2].params["order0"] == 3
+    hold = place.hold()
+    started = [place.optimize(5) for _ in range(3)]
+    place.begun(4)
+    hold.unlink()
+    place.wait(*started)
+    queued = {trial.user_attrs[AGAIN][0]: trial for trial in place.check(5) if AGAIN in trial.user_attrs}
+    assert study.point(queued[1]) == {"order": wanted}
+    assert queued[1].user_attrs["from"] == "the dashboard"
+    assert queued[2].params["order0"] == 3
+    assert {queued[1].number, queued[2].number} <= {number for number, _ in place.lines("begin")[:4]}
 
 
 @on(["sqlite"])
@@ -383,9 +396,24 @@ def test_a_worker_elsewhere_lives_and_is_waited_for(place: Place) -> None:
 @on(["sqlite"])
 def test_a_worker_elsewhere_dies_before_its_first_sign_of_life(place: Place) -> None:
     place.wait(place.optimize(2, dies_before_its_first_sign_of_life), status=9)
-    assert [trial.state for trial in place.study.trials()] == [TrialState.RUNNING]
+    assert [trial.state for trial in place.study.trials()] == [RUNNING]
     place.wait(place.optimize(2))
     place.check(2)
+
+
+@on(["journal"])
+def test_without_signs_of_life_a_worker_elsewhere_is_not_waited_for(place: Place) -> None:
+    hold = place.hold(0)
+    lost = place.optimize(3, elsewhere)
+    place.begun(1)
+    place.kill(lost)
+    hold.unlink()
+    place.wait(here := place.optimize(3))
+    assert "2 trials, 1 with workers elsewhere" in place.said(here)
+    place.study.note(0, REASON, "it burnt down")  # which is what `mergebo fail` does
+    place.study.optuna.tell(0, state=FAIL)
+    place.wait(place.optimize(3))
+    place.check(3, failed=1)
 
 
 @on(STORAGES)
@@ -422,6 +450,22 @@ def test_killed_again_and_again(place: Place) -> None:
 
 
 @on(["journal"])
+def test_workers_that_died_before_they_dropped_what_another_had_begun(place: Place) -> None:
+    """Two trials have the same point, and one of them gets another one."""
+    place.wait(place.optimize(1))
+    space = place.study.space
+    point = params(space, {"order": ["f", "e", "d", "c", "b", "a"]})
+    for worker in ("one", "two"):
+        made = optuna.create_trial(
+            state=FAIL, params=point, distributions=distributions(space), user_attrs={WORKER: f"{worker}:1:1"}
+        )
+        place.study.optuna.add_trial(made)
+    place.wait(place.optimize(3))
+    place.check(3)
+    assert "f e d c b a" in dict(place.lines("begin")).values()
+
+
+@on(["journal"])
 def test_a_trial_of_which_workers_die_is_given_up(place: Place) -> None:
     program = place.folder / "program"
     program.write_text(PROGRAM.replace("while", '[ "$1" = a ] && kill -9 $PPID\nwhile', 1))
@@ -429,7 +473,7 @@ def test_a_trial_of_which_workers_die_is_given_up(place: Place) -> None:
         place.wait(place.optimize(6, items="a,b,c"), status=-signal.SIGKILL)
     place.wait(place.optimize(6, items="a,b,c"))
     trials = place.check(6, repeated=2 * (workers.DEATHS - 1), failed=2)
-    failed = [trial for trial in trials if trial.state == TrialState.FAIL]
+    failed = [trial for trial in trials if trial.state == FAIL]
     assert [trial.user_attrs[REASON] for trial in failed] == [f"{workers.DEATHS} workers died of it"] * 2
 
 
@@ -495,14 +539,11 @@ def test_stopped_while_others_go_on(place: Place) -> None:
 def test_a_worker_that_was_given_up_comes_back_with_a_value(place: Place) -> None:
     """The value is kept, as that of the trial that it belongs to, and counted once."""
     hold = place.hold(0)
-    sleeper = place.optimize(3, elsewhere)
+    silent = place.optimize(3, elsewhere_and_silent)
     place.begun(1)
-    assert sleeper.pid is not None
-    os.kill(sleeper.pid, signal.SIGSTOP)
     place.wait(other := place.optimize(3))
     hold.unlink()
-    os.kill(sleeper.pid, signal.SIGCONT)
-    place.wait(sleeper)
+    place.wait(silent)
     assert len(place.study.trials()) == 3
     assert len(place.lines("begin")) == 4
     values = [trial.value for trial in place.study.every_trial() if trial.state == TrialState.COMPLETE]
@@ -515,7 +556,7 @@ def test_a_worker_that_was_given_up_by_mistake_is_not_replaced_by_its_own_thread
     hold = place.hold(0)
     process = place.optimize(3, jobs=2)
     place.begun(2)
-    place.study.optuna.tell(0, state=TrialState.FAIL)
+    place.study.optuna.tell(0, state=FAIL)
     until(lambda: len(place.lines("end")) == 2)
     hold.unlink()
     place.wait(process)
@@ -608,9 +649,6 @@ def trial(number: int, state: TrialState = TrialState.COMPLETE, **attributes: An
     )
     made.number = number
     return made
-
-
-FAIL, RUNNING = TrialState.FAIL, TrialState.RUNNING
 
 
 @pytest.mark.parametrize(

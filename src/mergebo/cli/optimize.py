@@ -29,7 +29,20 @@ from mergebo.cli.screen import (
     sparkline,
     trial_table,
 )
-from mergebo.cli.studies import HERE, REASON, Directions, Method, Noisy, Seed, Setup, Storage, Study, begin, check_directions
+from mergebo.cli.studies import (
+    HERE,
+    REASON,
+    WORKER,
+    Directions,
+    Method,
+    Noisy,
+    Seed,
+    Setup,
+    Storage,
+    Study,
+    begin,
+    check_directions,
+)
 from mergebo.cli.words import ORDER, Words, about_a_space
 from mergebo.errors import ProgramError
 
@@ -215,7 +228,12 @@ def _result(study: Study, as_json: bool) -> None:
         return
     if not done:
         return
-    say(f"{len(done)} trials" + (f", {failed} failed" if failed else ""))
+    elsewhere = len([trial for trial in study.trials() if trial.state.name == "RUNNING" and WORKER in trial.user_attrs])
+    say(
+        f"{len(done)} trials"
+        + (f", {failed} failed" if failed else "")
+        + (f", {elsewhere} with workers elsewhere" if elsewhere else "")
+    )
     if len(study.directions) > 1:
         console().print(trial_table(study, study.optuna.best_trials, title=UNBEATEN))
         return

@@ -2,8 +2,8 @@
 
 Every worker takes the next trial until the budget is spent. The storage decides who does what, and two things are enough:
 
-- A trial is made with the name of its worker in it, in one step. Only then the worker looks whether it counts, by its place
-  among all trials: those beyond the budget are dropped, so exactly as many as the budget are evaluated.
+- A trial is made with its point and the name of its worker, in one step. Only then the worker looks whether it counts, by
+  its place among all trials: those beyond the budget are dropped, and those with the point of an earlier one.
 - A trial that was cut short, because somebody stopped its worker or the worker died, has failed without a reason. Whoever is
   free makes a trial that repeats it; of two who do so in the same moment the first one counts.
 """
@@ -15,7 +15,8 @@ import random
 import shlex
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import optuna
@@ -28,7 +29,7 @@ from mergebo.cli.program import Program
 from mergebo.cli.screen import complain
 from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, database_said, plain, standing, was_cut_short
 from mergebo.errors import ExhaustedError, ProgramError, StoppedError, StorageError
-from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, params, suggest
+from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, suggest
 
 HOPELESS = 5
 """So many failures without a single result, and the program is thought to be wrong, not the points."""
@@ -71,9 +72,11 @@ class Workers:
         self._round = self._since = time.time()
         """The last time that signs of life were given, and since when that went without a gap."""
         self._first = 0
+        """How many trials there were at the beginning."""
         self._clashed = False
         """Whether another process chose the same point as these workers in the same moment."""
         self._noticed: set[int] = set()
+        """Trials of workers elsewhere that got a sign of life from here."""
         self._complained = False
 
     def start(self) -> None:
@@ -167,7 +170,7 @@ class Workers:
                 raise
             if values is None or not was_cut_short(trial):
                 return trial
-            return self._add(self._repetition(trial, COMPLETE, values=values))
+            return self._add(self._new(COMPLETE, held(trial), trial, values=values))
 
     # ------------------------------------------------------------------------------------------------------ who does what
 
@@ -221,10 +224,10 @@ class Workers:
             self._insist(lambda: self._sign(self._identity(trial.number)))
         return self.study.beats or is_here(worker)
 
-    def _begin(self) -> int | None:
-        """Make a trial with the next point; None if there is no point left, or if others were faster."""
+    def _begin(self, before: FrozenTrial | None = None) -> int | None:
+        """Make a trial with the next point, perhaps in the place of another; None if none is left or others were faster."""
         trials = self._insist(self.study.every_trial)
-        before = {trial.number: held(trial) for trial in trials}
+        known = {trial.number: held(trial) for trial in trials}
         # Alone, the seed decides. Others with the same seed and the same results would choose the same points.
         alone = all(trial.user_attrs.get(WORKER, self._me) == self._me for trial in trials[self._first :])
         again = 0 if alone and not self._clashed else random.getrandbits(32)
@@ -232,18 +235,45 @@ class Workers:
             point = self._insist(lambda: self.study.sampler.propose(self.study.optuna, trials, again))
         except ExhaustedError as error:
             self.exhausted = error
+            if before is not None:
+                self._give_up(before, str(error))
             return None
-        kinds, mine = distributions(self.study.space), {WORKER: self._me}
-        number = self._make(optuna.create_trial(state=RUNNING, params=point, distributions=kinds, user_attrs=mine))
+        number = self._make(self._new(RUNNING, point, before))
         trials = standing(self._insist(self.study.every_trial)[:number])
-        self._clashed = any(held(trial) == point != before.get(trial.number) for trial in trials)
+        self._clashed = any(held(trial) == point != known.get(trial.number) for trial in trials)
         return self._if_it_counts(number, free=not self._clashed)
 
-    def _make(self, trial: FrozenTrial) -> int:
-        """Make a trial of these workers; its number."""
-        number = self._insist(lambda: self._add(trial)).number
-        self._look_after(number)
-        return number
+    def _resume(self, trial: FrozenTrial) -> int | None:
+        """Go on with a trial that nobody evaluates; None if others were faster, or if too many have died of it."""
+        every = self._insist(self.study.every_trial)
+        if trial.state == RUNNING:
+            self._look_after(trial.number)
+            repeats = AGAIN in trial.user_attrs
+            return self._if_it_counts(trial.number, repeats or self._is_free(trial, standing(every[: trial.number])))
+        before = [every[number].user_attrs for number in (*trial.user_attrs.get(AGAIN, ()), trial.number)]
+        if (deaths := sum(WORKER in notes and STOPPED not in notes for notes in before)) >= DEATHS:
+            self._give_up(trial, f"{deaths} workers died of it")
+            return None
+        if self._is_free(trial, standing(every)):
+            number = self._if_it_counts(self._make(self._new(RUNNING, held(trial), trial)))
+        else:  # its worker died when it was about to drop it
+            number = self._begin(trial)
+        if number is None or trial.state == FAIL:
+            return number
+        return self._if_it_counts(number, self._insist(lambda: self._take_from_queue(trial.number)))
+
+    def _take_from_queue(self, number: int) -> bool:
+        """End a trial of Optuna's queue that is repeated here, so that nobody asks for it; False if somebody has."""
+        if self.study.every_trial()[number].state == RUNNING:
+            return False
+        with suppress(UpdateFinishedTrialError):
+            self.study.storage.set_trial_state_values(self._identity(number), FAIL)
+        return True
+
+    def _is_free(self, trial: FrozenTrial, others: Iterable[FrozenTrial]) -> bool:
+        """Whether no other trial has the same point, or may have it, since values are noisy."""
+        same = any(held(each) == held(trial) for each in others if each.number != trial.number)
+        return not same or self._insist(lambda: self.study.noisy)
 
     def _if_it_counts(self, number: int, free: bool = True) -> int | None:
         """Drop a trial that was made, unless its point is free and it is one of the budget."""
@@ -252,35 +282,21 @@ class Workers:
         self._end(number, {SURPLUS: True})
         return None
 
-    def _resume(self, trial: FrozenTrial) -> int | None:
-        """Go on with a trial that nobody evaluates; None if others were faster, or if too many have died of it."""
-        if trial.state == FAIL:
-            every = self._insist(self.study.every_trial)
-            before = [*trial.user_attrs.get(AGAIN, ()), trial.number]
-            if (deaths := sum(STOPPED not in every[number].user_attrs for number in before)) < DEATHS:
-                return self._if_it_counts(self._make(self._repetition(trial, RUNNING)))
-            given_up = self._repetition(trial, FAIL, {REASON: f"{deaths} workers died of it"})
-            self.finished.put(self._insist(lambda: self._add(given_up)))
-            return None
-        if trial.state == WAITING and not self._insist(lambda: self._pop(trial.number)):
-            return None
-        self._look_after(trial.number)
-        others = standing(self._insist(self.study.every_trial)[: trial.number])
-        free = AGAIN in trial.user_attrs or all(held(each) != held(trial) for each in others)
-        return self._if_it_counts(trial.number, free or self._insist(lambda: self.study.noisy))
+    def _give_up(self, trial: FrozenTrial, reason: str) -> None:
+        """Let a trial that was cut short be the last of its kind."""
+        last = self._new(FAIL, held(trial), trial, {REASON: reason})
+        self.finished.put(self._insist(lambda: self._add(last)))
+
+    def _make(self, trial: FrozenTrial) -> int:
+        """Make a trial of these workers; its number."""
+        number = self._insist(lambda: self._add(trial)).number
+        self._look_after(number)
+        return number
 
     def _look_after(self, number: int) -> None:
         """From now on these workers give signs of life for a trial."""
         identity = self._running[number] = self._insist(lambda: self._identity(number))
         self._insist(lambda: self._sign(identity))
-
-    def _pop(self, number: int) -> bool:
-        """Take a trial from Optuna's queue."""
-        try:
-            self.study.note(number, WORKER, self._me)
-            return bool(self.study.storage.set_trial_state_values(self._identity(number), RUNNING))
-        except UpdateFinishedTrialError:
-            return False
 
     def _add(self, trial: FrozenTrial) -> FrozenTrial:
         """Make a trial, all at once."""
@@ -288,22 +304,24 @@ class Workers:
         made: FrozenTrial = storage.get_trial(storage.create_new_trial(self._study_id(), trial))
         return made
 
-    def _repetition(
+    def _new(
         self,
-        trial: FrozenTrial,
         state: TrialState,
+        point: Mapping[str, Any],
+        before: FrozenTrial | None = None,
         notes: Mapping[str, Any] | None = None,
         values: Sequence[float] | None = None,
     ) -> FrozenTrial:
-        """A trial with the point of another one, if that has one."""
-        point, space = self.study.point(trial), self.study.space
-        again = [*trial.user_attrs.get(AGAIN, ()), trial.number]
+        """A trial of these workers that is to be made, perhaps in the place of another."""
+        again = {} if before is None else {AGAIN: [*before.user_attrs.get(AGAIN, ()), before.number]}
+        theirs = before.user_attrs if before is not None and before.state == WAITING else {}
+        kinds = {name: kind for name, kind in distributions(self.study.space).items() if name in point}
         return optuna.create_trial(
             state=state,
             values=values,
-            params=None if point is None else params(space, point),
-            distributions=None if point is None else distributions(space),
-            user_attrs={WORKER: self._me, AGAIN: again, **(notes or {})},
+            params={name: point[name] for name in kinds},
+            distributions=kinds,
+            user_attrs={**theirs, WORKER: self._me, **again, **(notes or {})},
         )
 
     def _study_id(self) -> int:
