@@ -19,6 +19,7 @@ import mergebo as mb
 from mergebo import acquisition, errors
 from mergebo import moves as moves_module
 from mergebo import permutations as pm
+from mergebo.acquisition import search
 from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders, merge_orders
 from mergebo.surrogate import GP
 
@@ -87,6 +88,19 @@ def test_neighbours_of_mixed_points() -> None:
     assert len({tuple(r) for r in around}) == 9
     space.encode([space.decode(r) for r in around])
     assert ((around != row).sum(axis=1) == [2] * 6 + [1] * 3).all()
+
+
+def test_a_single_point_has_no_neighbours() -> None:
+    space = mb.PermutationSpace(1)
+    fitted = GP(ModelBased(merge_orders).similarity(space), np.zeros((1, 1), int), np.array([1.0]))
+    for device in (None, acquisition.DeviceScan(fitted, "cpu")):
+        landscape = acquisition.Acquisition(fitted, acquisition.expected_improvement, 0.0, device=device)
+        assert landscape.scan(np.array([0]), "order", "swap").shape == (0,)
+        assert [each.shape for each in (device or fitted).scan(np.array([0]), "order", "swap")] == [(0,), (0,)]
+        assert landscape.best_neighbours(np.array([0]), 5).shape == (0, 1)
+        rows, values = acquisition.ascend(landscape, np.array([[0]]))
+        assert (rows.tolist(), values.shape) == ([[0]], (1,))
+    assert acquisition.neighbours(np.array([0]), space, ()).shape == (0, 1)
 
 
 @pytest.mark.parametrize("moves", [("swap",), ("insertion",), ("reversal",), ("swap", "insertion", "reversal")])
@@ -226,6 +240,23 @@ class TestFirstImprovement:
             mb.Optimizer(space, "bops-h", ascent="frist")
 
 
+def test_compounds_are_two_four_eight_changes_that_do_not_meet_and_keep_the_rules_together() -> None:
+    def swaps(row: np.ndarray, pairs: list[tuple[int, int]]):
+        return ((np.array(pair), lambda pair=pair: row[[pair[1], pair[0]]]) for pair in pairs)
+
+    row = np.arange(12)
+    pairs = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 9), (6, 7), (8, 9), (10, 11)]  # the second and the fifth meet others
+    two, four = [1, 0, 3, 2, *range(4, 12)], [1, 0, 3, 2, 5, 4, 7, 6, *range(8, 12)]
+    free = mb.PermutationSpace(12)
+    assert [each.tolist() for each in search._compounds(row, swaps(row, pairs), free)] == [two, four]
+    assert row.tolist() == list(range(12))
+    ruled = mb.PermutationSpace(12, before=[(2, 3)])  # the second swap would break it
+    assert [each.tolist() for each in search._compounds(row, swaps(row, pairs), ruled)] == [
+        [1, 0, 2, 3, 5, 4, *range(6, 12)],
+        [1, 0, 2, 3, 5, 4, 7, 6, 9, 8, 10, 11],
+    ]
+
+
 def test_a_climb_ends_when_it_gains_too_little() -> None:
     space = mb.PermutationSpace(30)
 
@@ -289,6 +320,19 @@ class TestRelaxation:
         np.testing.assert_array_equal([relaxed.project(corner) for corner in corners], test)
         ends = relaxed.climb(test, steps=5)
         space.encode([space.decode(row) for row in ends] if isinstance(space, mb.Space) else ends)
+
+    def test_climbs_stay_within_the_cube_of_features(self) -> None:
+        met = []
+
+        class Watched(acquisition.Relaxation):
+            def project(self, features):
+                met.append(features)
+                return super().project(features)
+
+        fitted = model()
+        ends = Watched(fitted, float(fitted.y.min())).climb(SPACE.sample_rows(4, seed=1), steps=50)
+        assert len(met) == len(ends) == 4
+        assert 0 <= np.min(met) < np.max(met) <= 1
 
     def test_needs_codes_that_decode(self) -> None:
         rows = SPACE.sample_rows(5, seed=0)

@@ -341,7 +341,7 @@ def test_a_cluster_loses_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
     scheduler = dask("scheduler", "--port", "0", "--no-dashboard")
     workers = [dask("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard") for _ in range(2)]
     try:
-        while not where.exists():
+        while not where.exists() or not where.read_text().rstrip().endswith("}"):  # it is there before it is written
             assert scheduler.poll() is None
             time.sleep(0.05)
         out = tmp_path / "out"
@@ -362,6 +362,24 @@ def test_a_cluster_loses_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------- command line
+
+
+def test_progress_is_shown_with_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = Job("ttp:random(n=6,seed=1)", "pymoo-ga", 0, 8, 4)
+    run_jobs([broken, TINY], tmp_path, progress=True)
+    shown = capsys.readouterr().err
+    assert "2/2" in shown
+    assert "1 failed" in shown
+
+
+def test_a_bench_run_that_is_interrupted_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object, **settings: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mergebo.experiments.run_jobs", interrupted)
+    result = CliRunner().invoke(app, ["bench", "run", "--suite", "smoke", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "the same command goes on" in result.output
 
 
 def test_bench_run_says_what_it_did(tmp_path: Path) -> None:

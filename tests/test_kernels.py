@@ -293,6 +293,14 @@ class TestInsideBoTorch:
         assert len(list(kernel.named_priors())) == 1
 
 
+def test_distances_of_slots() -> None:
+    """Counted, whatever the lengthscales of the slots."""
+    kernel = kernels.SlotsKernel(6, view="rank")
+    a, b = orders(6, 3), orders(6, 4, seed=1)
+    expected = pm.hamming.cross(a.numpy().astype(int), b.numpy().astype(int), view="rank") / 6
+    np.testing.assert_allclose(kernel.distance(a, b).numpy(), expected)
+
+
 class TestErrors:
     def test_construction(self) -> None:
         with pytest.raises(errors.ArgumentError, match="did you mean 'rank'"):

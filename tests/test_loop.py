@@ -258,6 +258,10 @@ def slow(point) -> float:
     return objective(point)
 
 
+def secretive(point) -> object:
+    return lambda: objective(point)
+
+
 def dying(point) -> float:
     import os
 
@@ -324,6 +328,22 @@ class TestWorkers:
         for trial in result.trials:
             assert trial.state == ("failed" if trial.point[0] < 2 else "done")
         assert len(result.trials) == 30
+
+    @pytest.mark.parametrize("workers", [None, 2])
+    def test_a_value_that_is_no_number_is_a_failure(self, workers: int | None) -> None:
+        def words(point) -> object:
+            return "a lot" if point[0] == 0 else objective(point)
+
+        with pytest.warns(RuntimeWarning, match=r"failed: .*'a lot'"):
+            result = mb.minimize(words, self.space, budget=20, method="random", workers=workers)
+        assert [trial.state for trial in result.trials] == [
+            "failed" if trial.point[0] == 0 else "done" for trial in result.trials
+        ]
+
+    def test_a_value_that_cannot_travel_is_a_failure(self) -> None:
+        with ProcessPoolExecutor(1) as pool, pytest.warns(RuntimeWarning, match=r"trial 0 failed: .*pickle"):
+            result = mb.minimize(secretive, self.space, budget=1, method="random", executor=pool)
+        assert [trial.state for trial in result.trials] == ["failed"]
 
     def test_time_limit_callback_exhaustion_and_interrupt(self) -> None:
         assert mb.minimize(slow, self.space, budget=9, workers=2, time_limit=0.0).ended == "time limit reached"
@@ -766,10 +786,14 @@ class TestPriorKnowledge:
                 beliefs.early("a", strength=strength)
         with pytest.raises(errors.ArgumentError, match="two different ones"):
             beliefs.before("a", "a")
+        with pytest.raises(errors.ArgumentError, match="did you mean 'early'"):
+            beliefs.Belief("earliest", ("a",))  # type: ignore[arg-type]
         with pytest.raises(errors.ArgumentError, match="a heuristic is a function"):
             mb.Optimizer(self.space, heuristic=3)  # type: ignore[arg-type]
         with pytest.raises(errors.ArgumentError, match="finite number for every point, got nan"):
             mb.Optimizer(self.space, heuristic=lambda order: float("nan")).ask()
+        with pytest.raises(errors.ArgumentError, match="finite number for every point, got 'far'"):
+            mb.Optimizer(self.space, heuristic=lambda order: "far").ask()
         with pytest.raises(errors.ArgumentError, match="had no heuristic"):
             mb.Optimizer.from_state(mb.Optimizer(self.space).state(), heuristic=len)
         relaxed = mb.Optimizer(self.space, "mergebo", initial=3, search="relaxation", beliefs=[beliefs.early("a")])

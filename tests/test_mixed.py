@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, check_grad
 
@@ -122,6 +122,7 @@ def test_the_unit_scale(variable: Quantity, seed: int) -> None:
         ({"dose": True}, errors.NotNumbersError, "got True"),
         ({"dose": float("nan")}, errors.NotNumbersError, "got nan"),
         ({"dose": float("inf")}, errors.ArgumentError, "got inf"),
+        ({"dose": [[1], [2, 3]]}, errors.NotNumbersError, "a whole number between 1 and 50"),
         ({"dose": "many"}, errors.NotNumbersError, "got 'many'"),
         ({"celsius": 81}, errors.ArgumentError, "a number between 20 and 80, got 81"),
         ({"salt": "Naa"}, errors.ArgumentError, "did you mean 'Na'"),
@@ -304,13 +305,11 @@ def test_one_variable_has_nothing_to_add() -> None:
 # --------------------------------------------------------------------------------------------------------------- search
 
 
-@given(
-    name=st.sampled_from(list(ACQUISITIONS)),
-    noise=st.sampled_from([None, 0.3, 2.0]),
-    mean=st.floats(-3, 8),
-    deviation=st.floats(0.05, 3),
-    best=st.floats(-2, 2),
-)
+@pytest.mark.parametrize("name", ACQUISITIONS)
+@pytest.mark.parametrize("noise", [None, 0.3, 2.0])
+@given(mean=st.floats(-3, 8), deviation=st.floats(0.05, 3), best=st.floats(-2, 2))
+@example(mean=0.3, deviation=0.7, best=0.1)
+@example(mean=-1.0, deviation=2.0, best=0.5)
 def test_slopes_of_acquisition_values(name: str, noise: float | None, mean: float, deviation: float, best: float) -> None:
     score = ACQUISITIONS[name] if noise is None else NoisyScore(ACQUISITIONS[name], noise)
     by_mean, by_deviation = slopes_of(score)(np.array([mean]), np.array([deviation]), best)

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mergebo as mb
 from mergebo import errors, problems
 from mergebo.permutations import insert, invert, reverse, sample, swap
-from mergebo.problems import layout, ordering, routes, scheduling, solvers, thief
+from mergebo.problems import layout, ordering, reference, registry, routes, scheduling, solvers, thief
 from mergebo.problems.reference import solve
 from mergebo.problems.registry import DATA, FAMILIES, QAPLIB
 from mergebo.testing import ProblemSuite
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Brew(problems.Problem):
+    """A problem of a user's own, with all kinds of variables; least in oak, at 40 degrees, three hours, in order."""
+
+    space = mb.Space(
+        order=mb.Permutation(4), vessel=mb.Choice(["tin", "oak", "glass"]), celsius=mb.Real(20, 80), hours=mb.Integer(1, 9)
+    )
+
+    def _evaluate(self, rows: np.ndarray) -> np.ndarray:
+        off = (rows[:, :4] != np.arange(4)).sum(axis=1) + 2 * (rows[:, 4] != 1)
+        return off + np.abs(rows[:, 5] - 40) / 10 + np.abs(rows[:, 6] - 3)
+
+    def _describe(self) -> str:
+        return "a brew"
+
+
+class TestBrew(ProblemSuite):
+    def make(self) -> problems.Problem:
+        return Brew("brew")
 
 
 def _suite(name: str) -> type[ProblemSuite]:
@@ -69,6 +94,15 @@ class TestNames:
     def test_unknown_family_listed(self) -> None:
         with pytest.raises(errors.ArgumentError, match="problem family"):
             problems.available("nothing")
+
+
+def test_matrices_are_square_and_metrics_known() -> None:
+    with pytest.raises(errors.ShapeError, match=r"distances must be a square matrix, got shape \(2, 3\)"):
+        problems.TSP("t", np.ones((2, 3)))
+    with pytest.raises(errors.ShapeError, match=r"gains must be a square matrix, got shape \(4,\)"):
+        problems.LOP("l", np.ones(4))
+    with pytest.raises(errors.ArgumentError, match="did you mean 'ceil'"):
+        routes.euclidean(np.zeros((3, 2)), "ceiling")  # type: ignore[arg-type]
 
 
 class TestTSP:
@@ -476,6 +510,73 @@ class TestSolvers:
     def test_annealing_solves_a_small_problem(self) -> None:
         problem = problems.get("qap:nug-like(n=6)")
         assert solvers.anneal(problem, seed=0, chains=8, steps=300)[0] == solvers.exhaust(problem)[0]
+
+    def test_annealing_goes_on_from_a_start_and_keeps_it_if_nothing_is_better(self) -> None:
+        problem = problems.get("lop:planted(n=7,noise=0.0)")
+        value, best = solvers.exhaust(problem)
+        found, row = solvers.anneal(problem, seed=0, chains=4, steps=20, start=best)
+        assert (found, row.tolist()) == (value, best.tolist())
+        worst = best[::-1].copy()
+        assert solvers.anneal(problem, seed=0, chains=4, steps=100, start=worst, heat=0.01)[0] < problem.evaluate_rows(worst)
+
+    def test_annealing_of_options_and_numbers(self) -> None:
+        problem = Brew("brew")
+        value, row = solvers.anneal(problem, seed=0, chains=16, steps=3000)
+        assert problem.space.decode(row)["vessel"] == "oak"
+        assert value == pytest.approx(0, abs=0.05)
+        start = np.tile(problem.space.sample_rows(seed=0), (500, 1))
+        met = set()
+        for seed in range(20):
+            around = solvers.neighbours(start, problem, np.random.default_rng(seed))
+            problem.space.encode([problem.space.decode(each) for each in around])
+            changed = [name for name, where in problem.space.slices.items() if (around[:, where] != start[:, where]).any()]
+            assert len(changed) <= 1  # a small step of a whole number may be none
+            met.update(changed)
+        assert met == set(problem.space.variables)
+
+
+class TestReference:
+    """The command that finds the stored optima."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        (tmp_path / "optima.json").write_text("{}")
+        monkeypatch.setattr("mergebo.problems.registry.DATA", tmp_path)
+        registry._stored.cache_clear()
+        yield
+        registry._stored.cache_clear()
+
+    def run(self, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+        monkeypatch.setattr("sys.argv", ["reference", *words])
+        reference.main()
+
+    def test_what_is_found_is_stored_once_and_known_from_then_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        name = "qap:nug-like(n=6,seed=4)"
+        assert problems.get(name).optimum is None
+        self.run(monkeypatch, name)
+        assert json.loads((tmp_path / "optima.json").read_text()) == {}
+        self.run(monkeypatch, name, "--write")
+        written = (tmp_path / "optima.json").read_bytes()
+        problem = problems.get(name)
+        assert problem.optimum.proved
+        assert problem.optimum.value == solvers.exhaust(problem)[0] == problem.evaluate_rows(np.array(problem.optimizers[0]))
+        self.run(monkeypatch, name, "--write")
+        assert (tmp_path / "optima.json").read_bytes() == written
+        assert f"stored {problem.optimum.value:.10g}" in capsys.readouterr().out.splitlines()[-1]
+
+    def test_published_values(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One that is not reached is stored all the same; below one that was proved, something is wrong."""
+        name = "lop:planted(n=6,seed=0,noise=0.0)"
+        best = solve(problems.get(name))[0]
+        monkeypatch.setitem(reference.PUBLISHED, name, (best - 1, True, "a book"))
+        self.run(monkeypatch, name, "--write")
+        kept = json.loads((tmp_path / "optima.json").read_text())[name]
+        assert kept == {"value": best - 1, "proved": True, "source": "a book", "rows": []}
+        monkeypatch.setitem(reference.PUBLISHED, name, (best + 1, True, "a book"))
+        with pytest.raises(SystemExit, match="below the proved optimum"):
+            self.run(monkeypatch, name)
 
 
 class TestLoaders:

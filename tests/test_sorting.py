@@ -81,6 +81,7 @@ class TestFacts:
     def test_named_networks_sort(self, network: str, n: int) -> None:
         """Also after the comparators of the padding were dropped; by the 0-1 principle, on every input."""
         named = NetworkMap(n, network)
+        assert all(i < 1 << (n - 1).bit_length() > j for i, j in NETWORKS[network](n))
         assert NetworkMap(n, named.comparators.tolist()).lossless
         if named.length:
             assert not NetworkMap(n, named.comparators.tolist()[:-1]).lossless
@@ -138,7 +139,10 @@ MAPS = {
     "insertion": (lambda n: NetworkMap(n, "insertion"), {}),
     "network that does not sort": (lambda n: NetworkMap(n, [(k + 1, k) for k in range(n - 1)] * 2), {}),
     "random": (lambda n: RandomComparisons(n, n * (n - 1) // 4, seed=3), {}),
-    "sum": (lambda n: RandomComparisons(n, n // 2) + MergeMap(n) + NetworkMap(n), {"largest": 20, "exact_up_to": 6}),
+    "sum": (
+        lambda n: RandomComparisons(n, n // 2) + RandomComparisons(n, n // 3, seed=1) + MergeMap(n) + NetworkMap(n),
+        {"largest": 20, "exact_up_to": 6},
+    ),
     "relabelled": (lambda n: MergeMap(n).relabelled(items=sample(n, seed=1), slots=sample(n, seed=2)), {}),
     "sum of slots": (
         lambda n: MergeMap(n) + MergeMap(n).relabelled(slots=sample(n, seed=2)),
@@ -288,7 +292,16 @@ class TestErrors:
             MergeMap(3).relabelled(items=[1, 1, 2])
         with pytest.raises(errors.ShapeError, match="batches of shape"):
             MergeMap(1).distance(np.zeros((1, 1, 1)), [0])
-        assert "<3 comparators>" in repr(NetworkMap(3, [(0, 1)] * 3))
+        with pytest.raises(errors.ShapeError, match="expected permutations of 3 items, got 2"):
+            MergeMap(3).distance([0, 1, 2], [0, 1])
+
+    def test_what_maps_are_called(self) -> None:
+        assert repr(NetworkMap(3, [(0, 1)] * 3)) == "NetworkMap(3, <3 comparators>)"
+        assert repr(NetworkMap(3, "insertion")) == "NetworkMap(3, 'insertion')"
+
+    @pytest.mark.parametrize("make", [MergeMap, EnumerationMap, NetworkMap, RandomComparisons])
+    def test_numbers_of_items_are_plain_integers(self, make) -> None:
+        assert type(make(np.int32(5)).n) is int
 
 
 def test_encoding_holds_little_more_than_its_output() -> None:

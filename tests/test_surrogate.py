@@ -128,6 +128,23 @@ def test_several_lengthscales_of_a_variable_against_botorch(orders: Callable[[in
     assert -model.loss == pytest.approx(log_evidence(model, MIXED.spread_rows(range(25), seed=5)), rel=1e-6)
 
 
+def test_a_singular_matrix_is_factorised_with_as_little_more_on_its_diagonal_as_it_takes() -> None:
+    singular = np.ones((4, 4))
+    singular[3, :3] = singular[:3, 3] = 0.5
+    factor = GP._factorise(singular)
+    np.testing.assert_allclose(factor @ factor.T, singular, atol=1e-7)
+    regular = singular + np.eye(4)
+    np.testing.assert_array_equal(GP._factorise(regular), np.linalg.cholesky(regular))
+
+
+def test_hyperparameters_with_a_matrix_that_has_no_factor_are_out_of_the_question() -> None:
+    """For the search over them: infinitely bad, and no slope to follow from there."""
+    opposite = np.array([[[0.0, -1.0], [-1.0, 0.0]]])  # negative distances: no kernel has them
+    value, slope = negative_log_posterior(np.array([0.0, 0.0, -20.0]), opposite, np.array([1.0, -1.0]))
+    assert value == np.inf
+    assert not slope.any()
+
+
 def test_gradient() -> None:
     rows, values = data(MIXED)
     distances = product(MIXED).distances(rows, rows)

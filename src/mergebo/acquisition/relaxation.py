@@ -81,7 +81,7 @@ class Relaxation:
         slopes = [rate * (pull @ code - pull.sum() * part) for part, code, rate in zip(parts, codes, rates, strict=True)]
         return -value, -np.concatenate(slopes)
 
-    def climb(self, starts: Rows, steps: int = 50) -> Rows:
+    def climb(self, starts: Rows, steps: int) -> Rows:
         """The projected ends of climbs from the codes of `starts`."""
         codes = self.features(self.model.rows)
         ends = []

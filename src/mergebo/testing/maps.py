@@ -90,6 +90,7 @@ class MapSuite:
                 made.decode(bits)
             return
         np.testing.assert_array_equal(made.decode(bits), orders)
+        assert made.decode(bits).dtype == np.int64
         np.testing.assert_array_equal(made.decode(bits[None].astype(float))[0], orders)
 
     @pytest.mark.parametrize("n", range(1, 8))
