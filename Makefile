@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo explain test lint format wheel docs pictures bench results clean
+.PHONY: help demo explain test lint format wheel oldest mutants docs pictures bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
@@ -26,8 +26,8 @@ demo: $(READY)  ## show the framework, then optimise a drill tour with four meth
 explain: $(READY)  ## optimise a drill tour, say what the results say, and draw docs/images/explain.png
 	$(ONE_THREAD) $(BIN)/python examples/explain.py --out docs/images/explain.png
 
-test: $(READY)  ## run the whole test suite
-	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal
+test: $(READY)  ## run the whole test suite; with COVERAGE=1 it also fails where less than 95 % of the code is run
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal $(if $(COVERAGE),--cov)
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check .
@@ -40,6 +40,22 @@ format: $(READY)  ## put the code into the project's format
 
 wheel: $(READY)  ## build the wheel, install it in an environment of its own and try it there
 	$(ONE_THREAD) .ci/wheel $(abspath $(BIN))/python
+
+OLDEST := build/oldest
+TESTS ?= tests
+oldest: $(READY)  ## run the tests with the oldest versions that pyproject.toml allows; some of them: TESTS=tests/test_cli.py
+	$(BIN)/python -m venv --clear $(OLDEST)
+	$(BIN)/python .ci/oldest > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt \
+	  -e '.[bench,postgresql,testing]' ioh pytest-xdist
+	@# Old versions use, and warn of, what has since been changed elsewhere: that is no failure here.
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/python -m pytest -n auto --dist worksteal \
+	  -W ignore::DeprecationWarning $(TESTS)
+
+SAMPLE ?= 300
+mutants: $(READY)  ## change the code of sorting and acquisition in small ways and see that the tests notice (an hour)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target build/mutants 'mutmut==3.8.0' 'pytest<9.2'
+	$(ONE_THREAD) PYTHONPATH=build/mutants $(BIN)/python .ci/mutants $(SAMPLE)
 
 docs: $(READY)  ## build the site in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
