@@ -482,7 +482,7 @@ with plt.rc_context(LOOK):
     right.set_yticks(range(len(PROGRAMS)), list(PROGRAMS))
     right.invert_yaxis()
     right.set(xlabel="cycles", title="where they are saved")
-    right.legend(loc="lower right")
+    right.legend(loc="center right")
 if arguments.out:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(arguments.out)
