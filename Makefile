@@ -54,9 +54,8 @@ results: $(READY)  ## run what is missing in docs/results (hours, if it is empty
 	$(RUN) --suite paper-low --seeds 0-9 --out docs/results/paper-low
 	$(RUN) --suite paper-high --seeds 0-4 --out docs/results/paper-high
 	$(RUN) --suite audit --out docs/results/audit
-	$(RUN) --suite honest --methods random,local-search,genetic --only '$(LOW)|seed=900' --out docs/results/honest
-	$(RUN) --suite honest --methods bops-h,mergebo,optuna-tpe,pymoo-ga --only '$(LOW)' --out docs/results/honest
-	$(RUN) --suite honest --methods bops-h,mergebo --only 'n=(100|280),.*seed=900' --out docs/results/honest
+	$(RUN) --suite honest --methods auto,bops-h,random,local-search,genetic --out docs/results/honest
+	$(RUN) --suite honest --methods mergebo,optuna-tpe --only '$(LOW)' --out docs/results/honest
 	for suite in paper-low paper-high audit honest; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated
