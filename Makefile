@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo explain test lint format docs pictures bench results clean
+.PHONY: help demo explain test lint format wheel docs pictures bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
@@ -37,6 +37,9 @@ lint: $(READY)  ## check style and types
 format: $(READY)  ## put the code into the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+wheel: $(READY)  ## build the wheel, install it in an environment of its own and try it there
+	$(ONE_THREAD) .ci/wheel $(abspath $(BIN))/python
 
 docs: $(READY)  ## build the site in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -10,11 +10,14 @@ class TestMyMap(MapSuite):
 ```
 """
 
-from mergebo.testing import strategies
-from mergebo.testing.kernels import KernelSuite
-from mergebo.testing.maps import MapSuite
-from mergebo.testing.methods import MethodSuite
-from mergebo.testing.problems import ProblemSuite
-from mergebo.testing.spaces import SpaceSuite
+from mergebo.errors import extra
+
+with extra("testing"):
+    from mergebo.testing import strategies
+    from mergebo.testing.kernels import KernelSuite
+    from mergebo.testing.maps import MapSuite
+    from mergebo.testing.methods import MethodSuite
+    from mergebo.testing.problems import ProblemSuite
+    from mergebo.testing.spaces import SpaceSuite
 
 __all__ = ["KernelSuite", "MapSuite", "MethodSuite", "ProblemSuite", "SpaceSuite", "strategies"]
