@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo explain examples test lint format docs pictures bench results clean
+.PHONY: help demo explain examples test lint format wheel docs pictures bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
@@ -42,6 +42,9 @@ format: $(READY)  ## put the code into the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+wheel: $(READY)  ## build the wheel, install it in an environment of its own and try it there
+	$(ONE_THREAD) .ci/wheel $(abspath $(BIN))/python
+
 docs: $(READY)  ## build the site in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo build/site/index.html
@@ -58,9 +61,8 @@ results: $(READY)  ## run what is missing in docs/results (hours, if it is empty
 	$(RUN) --suite paper-low --seeds 0-9 --out docs/results/paper-low
 	$(RUN) --suite paper-high --seeds 0-4 --out docs/results/paper-high
 	$(RUN) --suite audit --out docs/results/audit
-	$(RUN) --suite honest --methods random,local-search,genetic --only '$(LOW)|seed=900' --out docs/results/honest
-	$(RUN) --suite honest --methods bops-h,mergebo,optuna-tpe,pymoo-ga --only '$(LOW)' --out docs/results/honest
-	$(RUN) --suite honest --methods bops-h,mergebo --only 'n=(100|280),.*seed=900' --out docs/results/honest
+	$(RUN) --suite honest --methods auto,bops-h,random,local-search,genetic --out docs/results/honest
+	$(RUN) --suite honest --methods mergebo,optuna-tpe --only '$(LOW)' --out docs/results/honest
 	for suite in paper-low paper-high audit honest; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated

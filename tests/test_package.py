@@ -47,6 +47,32 @@ def test_no_torch_before_a_kernel_is_wanted() -> None:
     assert not set(python(code).split()) & {"torch", "gpytorch"}
 
 
+@pytest.mark.parametrize(
+    ("package", "code", "said"),
+    [
+        ("hypothesis", "import mergebo.testing", "mergebo[testing]"),
+        ("pytest", "import mergebo.testing", "mergebo[testing]"),
+        ("pymoo", "mb.experiments.jobs.check_method('pymoo-ga')", "mergebo[bench]"),
+        ("jinja2", "from mergebo.experiments.report import report; report('.')", "mergebo[bench]"),
+        ("joblib", "mb.experiments.run_jobs([], folder)", "mergebo[bench]"),
+        ("distributed", "mb.experiments.run_jobs([], folder, cluster='tcp://nowhere')", "mergebo[bench]"),
+    ],
+)
+def test_a_package_that_is_missing_names_its_extra(package: str, code: str, said: str, tmp_path: Path) -> None:
+    tried = f"""
+import sys
+sys.modules[{package!r}] = None  # as if it were not installed
+import mergebo as mb
+folder = {str(tmp_path)!r}
+try:
+    {code}
+except mb.errors.MissingExtraError as error:
+    assert isinstance(error, ImportError)
+    print(error)
+"""
+    assert python(tried) == f"{package} is not installed; get it with: pip install '{said}'\n"
+
+
 def test_imports_point_one_way() -> None:
     rank = {name: k for k, names in enumerate(LAYERS) for name in names}
     for path in SOURCE.rglob("*.py"):

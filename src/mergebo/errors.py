@@ -7,7 +7,8 @@ code which never heard of mergebo catches it too. Messages show the offending va
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 __all__ = [
     "ArgumentError",
@@ -15,6 +16,7 @@ __all__ = [
     "InstanceFileError",
     "InvalidCodeError",
     "MergeboError",
+    "MissingExtraError",
     "NotAPermutationError",
     "NotNumbersError",
     "ProgramError",
@@ -28,6 +30,7 @@ __all__ = [
     "TableError",
     "TrialError",
     "UnsupportedError",
+    "extra",
     "unknown_choice",
 ]
 
@@ -102,6 +105,20 @@ class ProgramError(MergeboError, RuntimeError):
 
 class StoppedError(MergeboError, RuntimeError):
     """Stopped on request before there was a value, which is no failure of what was tried."""
+
+
+class MissingExtraError(MergeboError, ImportError):
+    """A package that is not installed; the message says which extra of mergebo brings it."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Around the imports of what an extra of mergebo brings: a package that is missing is an error with the way out."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
+        raise MissingExtraError(f"{package} is not installed; get it with: pip install 'mergebo[{name}]'") from error
 
 
 def unknown_choice(what: str, given: object, choices: Iterable[str]) -> ArgumentError:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mergebo.calls import read_call
-from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
+from mergebo.errors import ArgumentError, ExhaustedError, extra, unknown_choice
 from mergebo.experiments.solvers import SOLVERS, Spent
 from mergebo.optimizers import Optimizer
 from mergebo.optimizers.methods import METHODS, SHARED, make_method, protocol
@@ -93,12 +93,15 @@ class Record:
 
 
 def check_method(method: str) -> None:
-    """Complain about a method that is not known, before anything is run."""
+    """Complain about a method that is not known or not installed, before anything is run."""
     name, settings = read_call(method)
     if name not in METHODS and name not in SOLVERS:
         raise unknown_choice("method", name, [*METHODS, *SOLVERS])
     if name in SOLVERS and settings:
         raise ArgumentError(f"{name} has no settings, got {method!r}")
+    if name == "pymoo-ga":
+        with extra("bench"):
+            import pymoo  # noqa: F401
     if name in METHODS:
         make_method(name, **settings)
 
@@ -163,7 +166,9 @@ class _Evaluations:
 def one_thread() -> Iterator[None]:
     """Numerical libraries use one thread within: jobs run side by side, and results do not depend on their number."""
     import torch
-    from threadpoolctl import threadpool_limits
+
+    with extra("bench"):
+        from threadpoolctl import threadpool_limits
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)

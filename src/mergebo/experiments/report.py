@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mergebo.errors import unknown_choice
+from mergebo.errors import extra, unknown_choice
 from mergebo.experiments.comparison import Comparison, Worst, compare_runs, mean_ranks, mean_score, worst_class
 from mergebo.experiments.jobs import Record
 from mergebo.experiments.metrics import Floats
@@ -60,7 +60,8 @@ def report(folder: str | Path, ours: str = "") -> Path:
     `report.html` needs no other file; `report.md` shows `figures/*.png`; `tables.tex` has all tables; `metrics.json` has
     all figures, the same for the same records in any order, and `timings.json` what depends on the machine.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    with extra("bench"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
 
     from mergebo.experiments.figures import styles
 

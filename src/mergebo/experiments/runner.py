@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mergebo.errors import extra
 from mergebo.experiments.jobs import Job, Record, run
 from mergebo.experiments.store import Store
 
@@ -93,11 +94,13 @@ def _claimed(jobs: Iterable[Job], store: Store, taken: list[Job]) -> Iterator[Jo
 
 def _results(jobs: Iterable[Job], workers: int, cluster: str | None) -> Iterator[Record]:
     """Records in the order in which they are finished. Few jobs are sent ahead, so that other runners find some to do."""
-    from joblib import Parallel, delayed, parallel_config
+    with extra("bench"):
+        from joblib import Parallel, delayed, parallel_config
 
     with ExitStack() as stack:
         if cluster is not None:
-            from distributed import Client
+            with extra("bench"):
+                from distributed import Client
 
             stack.enter_context(Client(cluster))  # type: ignore[no-untyped-call]
             stack.enter_context(parallel_config(backend="dask"))
@@ -111,15 +114,16 @@ def _results(jobs: Iterable[Job], workers: int, cluster: str | None) -> Iterator
 
 def _worker_died(cluster: str | None) -> type[BaseException]:
     """What is raised when a job takes its worker process down (on a cluster, several in a row)."""
-    died: type[BaseException]
-    if cluster is not None:
-        from distributed import KilledWorker
+    with extra("bench"):
+        died: type[BaseException]
+        if cluster is not None:
+            from distributed import KilledWorker
 
-        died = KilledWorker
-    else:
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
+            died = KilledWorker
+        else:
+            from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        died = TerminatedWorkerError
+            died = TerminatedWorkerError
     return died
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mergebo.errors import UnsupportedError
+from mergebo.errors import UnsupportedError, extra
 from mergebo.permutations import Ints
 from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
 
@@ -97,11 +97,12 @@ def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -
 
 def pymoo_ga(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:
     """The genetic algorithm of pymoo for permutations, with the initial design as its first population."""
-    from pymoo.algorithms.soo.nonconvex.ga import GA
-    from pymoo.core.problem import ElementwiseProblem
-    from pymoo.operators.crossover.ox import OrderCrossover
-    from pymoo.operators.mutation.inversion import InversionMutation
-    from pymoo.optimize import minimize
+    with extra("bench"):
+        from pymoo.algorithms.soo.nonconvex.ga import GA
+        from pymoo.core.problem import ElementwiseProblem
+        from pymoo.operators.crossover.ox import OrderCrossover
+        from pymoo.operators.mutation.inversion import InversionMutation
+        from pymoo.optimize import minimize
 
     if not isinstance(space, PermutationSpace):
         raise UnsupportedError(f"pymoo's permutation operators need orders alone, not {space}")

@@ -1,0 +1,47 @@
+"""Use mergebo as somebody does who has only installed it, without extras. Run outside of the repository, by `.ci/wheel`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import mergebo as mb
+
+
+def run(*command: str, status: int = 0) -> str:
+    """What a command says, after checking its exit status."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == status, f"{command}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+assert Path(mb.__file__).is_relative_to(sys.prefix), mb.__file__
+assert run("mergebo", "--version") == f"mergebo {version('mergebo')}\n"
+assert "optimize" in run("mergebo", "--help")
+
+assert "pip install 'mergebo[testing]'" in run(sys.executable, "-c", "import mergebo.testing", status=1)
+for module in pkgutil.walk_packages(mb.__path__, "mergebo.", onerror=lambda name: None):
+    if not module.name.startswith(("mergebo.testing", "mergebo.__main__")):
+        importlib.import_module(module.name)  # the runtime dependencies are all that it needs
+
+problem = mb.problems.get("qap:nug12")
+assert problem.optimum.value == 578
+result = mb.minimize(problem.evaluate, problem.space, budget=12, initial=8, method="mergebo", seed=0)
+assert result.best.value == problem.evaluate(result.best.point) == min(trial.value for trial in result.trials)
+
+Path("program.py").write_text("import sys; print(sum(a == b for a, b in zip(sys.argv[1:], 'abcd')))")
+program = f"{sys.executable} program.py {{order}}"
+run("mergebo", "optimize", "--items", "a,b,c,d", "--budget", "5", "--initial", "4", "--command", program)
+(asked,) = json.loads(run("mergebo", "ask", "--json"))
+run("mergebo", "tell", "5", "-82.1")
+best = json.loads(run("mergebo", "best", "--json"))
+assert best == asked | {"state": "done", "value": -82.1}, (best, asked)
+
+said = run("mergebo", "bench", "run", "--suite", "smoke", "--methods", "pymoo-ga", "--out", "runs", status=2)
+assert "pymoo is not installed; get it with: pip install 'mergebo[bench]'" in " ".join(said.split()), said
+print(f"mergebo {mb.__version__}: the wheel works")
