@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo explain test lint format wheel oldest mutants docs pictures bench results clean
+.PHONY: help demo explain examples test lint format wheel oldest mutants docs pictures bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
@@ -25,6 +25,10 @@ demo: $(READY)  ## show the framework, then optimise a drill tour with four meth
 
 explain: $(READY)  ## optimise a drill tour, say what the results say, and draw docs/images/explain.png
 	$(ONE_THREAD) $(BIN)/python examples/explain.py --out docs/images/explain.png
+
+GALLERY := order_of_addition compiler_passes warehouse_routing sorting_network botorch_loop optuna_study
+examples: $(READY)  ## run the examples of the gallery and draw their pictures in docs/images
+	for each in $(GALLERY); do $(ONE_THREAD) $(BIN)/python examples/$$each.py --out docs/images/$$(echo $$each | tr _ -).png || exit 1; done
 
 test: $(READY)  ## run the whole test suite; with COVERAGE=1 it also fails where less than 95 % of the code is run
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal $(if $(COVERAGE),--cov)
@@ -73,9 +77,8 @@ results: $(READY)  ## run what is missing in docs/results (hours, if it is empty
 	$(RUN) --suite paper-low --seeds 0-9 --out docs/results/paper-low
 	$(RUN) --suite paper-high --seeds 0-4 --out docs/results/paper-high
 	$(RUN) --suite audit --out docs/results/audit
-	$(RUN) --suite honest --methods random,local-search,genetic --only '$(LOW)|seed=900' --out docs/results/honest
-	$(RUN) --suite honest --methods bops-h,mergebo,optuna-tpe,pymoo-ga --only '$(LOW)' --out docs/results/honest
-	$(RUN) --suite honest --methods bops-h,mergebo --only 'n=(100|280),.*seed=900' --out docs/results/honest
+	$(RUN) --suite honest --methods auto,bops-h,random,local-search,genetic --out docs/results/honest
+	$(RUN) --suite honest --methods mergebo,optuna-tpe --only '$(LOW)' --out docs/results/honest
 	for suite in paper-low paper-high audit honest; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated

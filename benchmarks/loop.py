@@ -24,7 +24,7 @@ from rich.table import Table
 import mergebo as mb
 from mergebo.experiments.jobs import made_with, one_thread
 from mergebo.experiments.metrics import normalised_score, random_search
-from mergebo.experiments.suites import SMALL
+from mergebo.experiments.suites import DESIGN, SMALL
 
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 INITIAL, TRIALS, SIZE = 20, 80, 8
@@ -146,7 +146,7 @@ def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
 def main() -> None:
     """Run what is missing and show the tables; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--instances", default="100", help="such as 100,101; of 100 to 199, for batches to 104")
+    parser.add_argument("--instances", default="100", help="such as 100,101; of 100 to 199, for batches to 102")
     parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--parts", default="batches,noise,objectives")
     parser.add_argument("--rules", default=",".join(RULES))
@@ -154,6 +154,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if not set(arguments.instances.split(",")) <= {str(each) for each in range(100, 200)}:
         parser.error("instances that methods may be designed on are 100 to 199")
+    if "batches" in arguments.parts and not set(arguments.instances.split(",")) <= set(map(str, DESIGN)):
+        parser.error("scores of batches need a best known value, which instances 100 to 102 have")
     instances, seeds = ([int(each) for each in given.split(",")] for given in (arguments.instances, arguments.seeds))
     record = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"runs": {}}
     with one_thread():

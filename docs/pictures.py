@@ -1,4 +1,4 @@
-"""Pictures of orders, ranks and merge sort for the docs, drawn from what the library computes. Run by `make pictures`."""
+"""Pictures for the docs, drawn from what the library computes and from committed results. Run by `make pictures`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from numpy.typing import NDArray
 
 import mergebo as mb
+from mergebo.experiments.figures import styles
+from mergebo.experiments.metrics import normalised_score
+from mergebo.experiments.results import Runs, read_records, sections
 from mergebo.look import LOOK
 
 IMAGES = Path(__file__).parent / "images"
+RESULTS = Path(__file__).parent / "results"
+GAINERS = ("auto", "bops-h", "mergebo", "local-search", "genetic", "optuna-tpe", "random")
+"""Methods that the picture of what is gained shows."""
 SHADES = colormaps["tab10"]
 
 
@@ -111,6 +118,49 @@ def merge_steps(order: tuple[int, ...] = (4, 2, 7, 5, 3, 6, 0, 1)) -> Figure:
     return figure
 
 
+def gain() -> Figure:
+    """What each method gains beyond random search, over all problems of `honest` with up to 50 items, and by class."""
+    (section,) = (each for each in sections(read_records(RESULTS / "honest")) if each.title.endswith("20 + 80 evaluations"))
+    look = styles(GAINERS)
+    ends: list[tuple[float, str]] = []
+    with rc_context(LOOK):
+        figure = Figure(figsize=(11, 4.4), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
+        for method in GAINERS:
+            curves = {runs: score_curve(runs, method) for runs in section.with_all(*GAINERS)}
+            mean = np.mean(list(curves.values()), axis=0)
+            colour, first = look[method]["color"], section.runs[0].case.initial
+            left.plot(
+                np.arange(first, len(mean) + 1), mean[first - 1 :], color=colour, linewidth=3 if method == "auto" else 1.8
+            )
+            ends.append((float(mean[-1]), method))
+            groups = list(dict.fromkeys(runs.case.group for runs in curves))
+            scores = [np.mean([curve[-1] for runs, curve in curves.items() if runs.case.group == group]) for group in groups]
+            right.plot(
+                scores, range(len(groups)), look[method]["marker"], color=colour, markersize=8 if method == "auto" else 5
+            )
+        height = -np.inf
+        for end, method in sorted(ends):  # the names of lines that end close to each other make room
+            height = max(end, height + 0.045)
+            left.text(101.5, height, f"{method}  {end:.2f}", color=look[method]["color"], va="center", fontsize=11)
+        left.set(xlim=(20, 100), ylim=(None, 1), xlabel="evaluations", title="mean over all problems")
+        left.set_ylabel("score: 0 as 100 random orders, 1 as the best known")
+        left.spines[["top", "right"]].set_visible(False)
+        right.set_yticks(range(len(groups)), groups)
+        right.invert_yaxis()
+        right.axvline(0, color="0.6", linewidth=0.8)
+        right.set(xlabel="score after 100 evaluations", title="by class")
+        right.grid(True, axis="x")
+    return figure
+
+
+def score_curve(runs: Runs, method: str) -> NDArray[np.float64]:
+    """The mean score after each evaluation; 0 is what random search reaches with the full budget."""
+    assert runs.reference is not None
+    return normalised_score(runs.best(method), runs.random[-1], runs.reference).mean(axis=0)
+
+
 if __name__ == "__main__":
+    gain().savefig(IMAGES / "gain.png")
     order_or_rank().savefig(IMAGES / "order-or-rank.png")
     merge_steps().savefig(IMAGES / "merge-steps.png")

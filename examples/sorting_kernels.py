@@ -87,7 +87,7 @@ def draw(path: Path, n: int = 15) -> None:
         kernel = kernel.double()
         kernel.lengthscale = 0.4
         with torch.no_grad():
-            image = axis.imshow(kernel(x, x).to_dense(), vmin=0, vmax=1, cmap="viridis")
+            image = axis.imshow(kernel(x, x).to_dense().numpy(), vmin=0, vmax=1, cmap="viridis")
         axis.set_title(f"{type(kernel).__name__.removesuffix('Kernel')} kernel: {bits} bits, n = {n}")
         axis.set_xlabel("four random walks of 20 swaps")
         axis.set_xticks(range(0, 81, 20))

@@ -15,6 +15,7 @@ from mergebo.optimizers import auto
 from mergebo.optimizers.auto import (
     Auto,
     Past,
+    best_map,
     learned_places,
     levelled,
     likeliest,
@@ -53,6 +54,18 @@ def lengths(orders: np.ndarray, costs: np.ndarray, cyclic: bool) -> np.ndarray:
     """Step by step."""
     steps = range(orders.shape[1] if cyclic else orders.shape[1] - 1)
     return np.array([sum(costs[order[k], order[(k + 1) % len(order)]] for k in steps) for order in orders])
+
+
+def test_a_map_is_looked_for_although_other_families_have_all_evidence_on_a_round_alone() -> None:
+    """There, spacings may tell what neighbours do; elsewhere, a family without evidence is not worth the time."""
+    tours = mb.problems.get("tsp:random(n=10,seed=1)")
+    for symmetry, looked_for in (((), False), (("cycle", "reversal"), True)):
+        space = mb.PermutationSpace(10, symmetry=symmetry)
+        rows = space.encode(list(tours.space.sample_rows(70, seed=0)))
+        found = structures(known := Past.of(space, rows, tours.evaluate_rows(rows)))
+        without = {name: (model, 0.0 if name in auto.MAPPED else 1.0) for name, (model, _) in found.items()}
+        assert best_map(known, found) is not None
+        assert (best_map(known, without) is not None) is looked_for
 
 
 @given(n=st.integers(2, 9), seed=st.integers(0, 99), cyclic=st.booleans(), ends=st.sampled_from([1, 2]))

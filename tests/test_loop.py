@@ -23,7 +23,7 @@ from against_botorch import log_evidence
 from mergebo import beliefs, errors
 from mergebo.acquisition.values import ACQUISITIONS, NoisyScore
 from mergebo.moves import MOVES, move_table
-from mergebo.optimizers import METHODS, BatchMethod, History
+from mergebo.optimizers import BatchMethod, History
 from mergebo.optimizers.auto import Auto, Past, structures
 from mergebo.optimizers.batches import acquisition_weights, greedy_determinant, law
 from mergebo.optimizers.knowledge import Knowledge
@@ -475,17 +475,6 @@ def noisy_run(method: str = "bops-h", seed: int = 0, count: int = 30, noise: flo
 
 
 class TestNoise:
-    @pytest.mark.parametrize("method", METHODS)
-    def test_every_method_recommends_with_uncertainty(self, method: str) -> None:
-        optimizer = noisy_run(method, count=16)
-        best = optimizer.best
-        assert isinstance(best, mb.optimizers.Recommendation)
-        assert best.deviation > 0
-        assert best.measurements >= 1
-        assert best.point.tolist() == optimizer.trials[best.id].point.tolist()
-        assert best.value != optimizer.trials[best.id].value
-        assert through_json(optimizer).best.value == best.value
-
     def test_the_recommendation_is_the_best_posterior_mean_of_the_likeliest_structures(self) -> None:
         """Written out, structure by structure."""
         optimizer = noisy_run(direction="maximize")
@@ -857,16 +846,6 @@ class TestObjectives:
                 step[k, j] = 1e-7 * np.ptp(values[:, j])
                 moved = (scalarised(values + step, weights)[0] - one)[k] / step[k, j]
                 assert moved == pytest.approx(slopes[k, j], rel=1e-3)
-
-    @pytest.mark.parametrize("method", METHODS)
-    def test_every_method_runs(self, method: str) -> None:
-        optimizer = self.made(method, 11)
-        assert len(optimizer.ask(3)) == 3
-        loaded = through_json(optimizer)
-        assert loaded.state() == optimizer.state()
-        assert loaded.ask(2)[1].point.tolist() == optimizer.ask(2)[1].point.tolist()
-        assert len(set(keys(optimizer))) == 16
-        assert [trial.value for trial in loaded.pareto] == [trial.value for trial in optimizer.pareto]
 
     def test_front(self) -> None:
         optimizer = self.made(direction=("minimize", "maximize"))

@@ -18,7 +18,6 @@ from against_botorch import log_evidence
 from mergebo import acquisition, errors
 from mergebo.acquisition.values import ACQUISITIONS, NoisyScore, slopes_of
 from mergebo.moves import MOVES, move_table, neighbourhoods, random_neighbours, steps
-from mergebo.optimizers import METHODS
 from mergebo.optimizers.history import every_row
 from mergebo.optimizers.models import mallows_orders
 from mergebo.optimizers.turbo import from_cube, to_cube
@@ -371,21 +370,6 @@ def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
         trial = optimizer.ask()
         optimizer.tell(trial, loss(trial.point))
     return [optimizer.space.encode(trial.point).tolist() for trial in optimizer.trials]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_goes_on_where_it_was(method: str) -> None:
-    """Valid points, none twice, the same with the same seed, and through JSON."""
-    optimizer, other = (mb.Optimizer(MIXED, method, seed=3, initial=5) for _ in range(2))
-    first = drive(optimizer, 8)
-    assert len({tuple(row) for row in first}) == 8
-    drive(other, 6)
-    state = json.loads(json.dumps(other.state()))
-    loaded = mb.Optimizer.from_state(state)
-    assert loaded.space == MIXED
-    assert loaded.state() == other.state()
-    assert drive(loaded, 2) == first
-    assert str(optimizer.explain())
 
 
 @pytest.mark.parametrize("method", ["random", "bops-h", "auto", "local-search", "genetic", "turbo"])

@@ -12,8 +12,9 @@ import pytest
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.optimizers import METHODS, PROTOCOLS, protocol
+from mergebo.optimizers import METHODS, PROTOCOLS, Method, make_method, protocol
 from mergebo.optimizers.turbo import Turbo, from_cube, to_cube
+from mergebo.testing import MethodSuite
 
 GOLDEN = Path(__file__).parent / "golden_traces.json"
 MODELS = ["mergebo", "bops-h", "bops-random", "spearman", "combo"]
@@ -35,86 +36,27 @@ def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
     return [optimizer.space.encode(trial.point).tolist() for trial in optimizer.trials]
 
 
+class TestMethod(MethodSuite):
+    name: str
+
+    @pytest.fixture(autouse=True, params=list(METHODS))
+    def choose(self, request: pytest.FixtureRequest) -> None:
+        self.name = request.param
+
+    def make(self) -> Method:
+        return make_method(self.name)
+
+
 @pytest.mark.parametrize("method", METHODS)
-class TestEveryMethod:
-    @pytest.mark.parametrize("space", [mb.PermutationSpace(6), MIXED], ids=["orders", "mixed"])
-    def test_same_seed_same_trials(self, method: str, space) -> None:
-        first = drive(mb.Optimizer(space, method, seed=3, initial=5), 14)
-        assert drive(mb.Optimizer(space, method, seed=3, initial=5), 14) == first
-        assert drive(mb.Optimizer(space, method, seed=4, initial=5), 14) != first
-
-    @pytest.mark.parametrize("space", [mb.PermutationSpace(6), MIXED], ids=["orders", "mixed"])
-    def test_state_goes_on_where_it_was(self, method: str, space) -> None:
-        """Through JSON, with a pending and a failed trial in it."""
-        optimizer = mb.Optimizer(space, method, seed=1, initial=5)
-        drive(optimizer, 8)
-        optimizer.fail(optimizer.ask())
-        waiting = optimizer.ask()
-        loaded = mb.Optimizer.from_state(json.loads(json.dumps(optimizer.state())))
-        assert loaded.state() == optimizer.state()
-        for each in (optimizer, loaded):
-            each.tell(waiting.id, 3.5)
-        assert drive(loaded, 5) == drive(optimizer, 5)
-
-    def test_nothing_is_asked_twice_and_every_point_is_valid(self, method: str) -> None:
-        space = mb.PermutationSpace(4)
-        optimizer = mb.Optimizer(space, method, seed=0, initial=4)
-        rows = drive(optimizer, 24)
-        assert len({tuple(row) for row in rows}) == 24
-        with pytest.raises(errors.ExhaustedError, match="all 24 points"):
-            optimizer.ask()
-        assert optimizer.best.value == 0
-
-    def test_batches_are_distinct_and_results_come_in_any_order(self, method: str) -> None:
-        space = mb.PermutationSpace(5)
-        optimizer = mb.Optimizer(space, method, seed=0, initial=4)
-        drive(optimizer, 6)
-        batch = optimizer.ask(5)
-        assert len({tuple(trial.point) for trial in optimizer.trials}) == 11
-        for trial in batch[::-1]:
-            optimizer.tell(trial, objective(trial.point))
-        drive(optimizer, 3)
-        assert all(trial.state == "done" for trial in optimizer.trials)
-
-    def test_golden_trace(self, method: str) -> None:
-        """What each method does with a seed stays what it is, unless a change means it to change (then delete the file)."""
-        rows = drive(mb.Optimizer(mb.PermutationSpace(7), method, seed=11, initial=6), 16)
-        traces = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
-        if method not in traces:
-            traces[method] = rows
-            GOLDEN.write_text("{\n" + ",\n".join(f'"{k}": {json.dumps(v)}' for k, v in sorted(traces.items())) + "\n}\n")
-            pytest.fail(f"no golden trace of {method}: it was written now; look at it and commit it")
-        assert rows == traces[method]
-
-    def test_failures_and_nonsense_do_not_stop_it(self, method: str) -> None:
-        calls = iter(range(100))
-
-        def fragile(order) -> float:
-            k = next(calls)
-            if k % 5 == 1:
-                raise ZeroDivisionError("broken apparatus")
-            return {2: float("nan"), 3: float("inf")}.get(k % 5, objective(order))
-
-        with pytest.warns(RuntimeWarning, match="broken apparatus"):
-            result = mb.minimize(fragile, mb.PermutationSpace(6), budget=25, method=method, initial=5)
-        assert len(result.trials) == 25
-        assert sum(trial.state == "failed" for trial in result.trials) == 15
-        assert len({tuple(trial.point) for trial in result.trials}) == 25
-        assert np.isfinite(result.best.value)
-
-    def test_all_values_equal(self, method: str) -> None:
-        result = mb.minimize(lambda order: 1.0, mb.PermutationSpace(6), budget=15, method=method, initial=5)
-        assert len(result.trials) == 15
-
-    def test_maximising_is_minimising_the_negative(self, method: str) -> None:
-        up = mb.Optimizer(mb.PermutationSpace(6), method, seed=2, initial=5, direction="maximize")
-        down = mb.Optimizer(mb.PermutationSpace(6), method, seed=2, initial=5)
-        for _ in range(12):
-            a, b = up.ask(), down.ask()
-            assert a.point.tolist() == b.point.tolist()
-            up.tell(a, -objective(a.point))
-            down.tell(b, objective(b.point))
-        assert up.best.value == -down.best.value
+def test_golden_trace(method: str) -> None:
+    """What each method does with a seed stays what it is, unless a change means it to change (then delete the file)."""
+    rows = drive(mb.Optimizer(mb.PermutationSpace(7), method, seed=11, initial=6), 16)
+    traces = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    if method not in traces:
+        traces[method] = rows
+        GOLDEN.write_text("{\n" + ",\n".join(f'"{k}": {json.dumps(v)}' for k, v in sorted(traces.items())) + "\n}\n")
+        pytest.fail(f"no golden trace of {method}: it was written now; look at it and commit it")
+    assert rows == traces[method]
 
 
 def test_auto_is_the_default_and_states_keep_their_method() -> None:

@@ -273,6 +273,19 @@ def test_ordinary_parameters_beside_orders() -> None:
     assert [*study.sampler.optimizer(study).space.variables] == ["order", "minutes", "salt", "share", "temperature"]
 
 
+def test_options_keep_their_names() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        odd = trial.suggest_categorical("odd", [1, True])  # == does not tell them apart
+        salt = trial.suggest_categorical("salt", ["K", "Na", None])
+        return misplaced(suggest_permutation(trial, "order", ITEMS)) + 9 * (salt != "Na") + (odd is True)
+
+    study = study_of(objective, 30, PermutationSampler(seed=0, n_startup_trials=15))
+    opt = study.sampler.optimizer(study)
+    assert opt.best.point["salt"] == study.best_params["salt"] == "Na"
+    assert opt.best.point["odd"] in (0, 1)
+    assert "salt is Na" in str(opt.explain())
+
+
 def test_the_same_seed_gives_the_same_trials_also_after_a_break() -> None:
     def one(trial: optuna.Trial) -> float:
         return misplaced(suggest_permutation(trial, "order", ITEMS))

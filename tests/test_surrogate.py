@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 
 import numpy as np
@@ -255,3 +256,20 @@ def test_thompson_draws_have_the_posterior_moments() -> None:
     mean, deviation = model.predict_standardised(test)
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.06)
     np.testing.assert_allclose(draws.std(axis=0), deviation, rtol=0.08, atol=0.01)
+
+
+def test_scans_do_not_warn_of_what_lay_on_the_stack() -> None:
+    """OpenBLAS reads stale words beside a product with five rows (see `GP.scan`); here these are signalling NaNs."""
+    words = ctypes.c_uint32 * 20_000
+
+    class Stale(ctypes.Structure):
+        _fields_ = [("words", words)]
+
+    leave = ctypes.CDLL(None).abs
+    leave.argtypes = [Stale]  # by value: it lies on the stack, and stays there
+    stale = Stale(words(*[0x7FA00001] * 20_000))
+    space = mb.PermutationSpace(35)
+    model = GP(product(space, "bops-h"), *data(space, 5))
+    for _ in range(3):
+        leave(stale)
+        assert np.isfinite(model.scan(model.rows[0], "order", "swap")).all()

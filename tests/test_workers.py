@@ -41,6 +41,8 @@ STORAGES = ["sqlite", "journal", *SERVERS]
 BEATING = ["sqlite", *SERVERS]
 """Storages that hold signs of life."""
 FAIL, RUNNING = TrialState.FAIL, TrialState.RUNNING
+KILLS = int(os.environ.get("MERGEBO_TEST_KILLS", "6"))
+"""How often the test that kills again and again does so with each storage."""
 SILENCE = 3
 """Seconds without a sign of life after which a worker of these tests counts as dead."""
 FORKS: Any = multiprocessing.get_context("forkserver")  # in which everything is imported already
@@ -435,15 +437,17 @@ def test_killed_in_the_middle_the_same_command_goes_on(place: Place) -> None:
 @on(STORAGES)
 def test_killed_again_and_again(place: Place) -> None:
     """At any moment, while another process goes on: in the sampler, in the storage, in the program."""
-    budget, kills = 16, 0
+    budget, kills = 3 * KILLS, 0
     steady = place.optimize(budget, quick_to_break_a_lock)
     place.begun(1)
-    while steady.is_alive() and kills < 6:
+    while steady.is_alive() and kills < KILLS:
         other = place.optimize(budget, quick_to_break_a_lock, jobs=2)
-        other.join(0.25 + 0.1 * kills)
+        other.join(0.25 + 0.1 * (kills % 6))
         kills += other.is_alive()
         place.kill(other)
-    place.wait(steady)
+    place.wait(steady, seconds=30 + 2 * budget)
+    place.wait(place.optimize(budget))  # one that was killed later than that may have left a trial beyond the budget
+    print(f"{kills} kills")
     repeated = len(place.lines("begin")) - budget
     place.check(budget, repeated)
     assert repeated <= 2 * kills

@@ -51,7 +51,7 @@ PAPER = ("mergebo", "bops-h", "bops-random", "spearman", "turbo", "random", "loc
 """The methods that the paper compares, and a hill climber."""
 
 
-FRESH = range(900, 905)
+FRESH = range(905, 910)
 """Seeds of generated instances that methods are judged on. They are used nowhere else."""
 
 DESIGN = range(100, 103)

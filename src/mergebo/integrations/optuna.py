@@ -138,7 +138,10 @@ def _found(name: str, distribution: BaseDistribution) -> Coded:
     variable: Variable
     match distribution:
         case CategoricalDistribution(choices=choices):
-            variable = Choice(range(len(choices)))
+            try:
+                variable = Choice(choices)
+            except ArgumentError:  # such as 1 and True, which == does not tell apart
+                variable = Choice(range(len(choices)))
         case FloatDistribution(low=low, high=high, step=None, log=log):
             variable = Real(low, high, log)
         case IntDistribution(low=low, high=high, step=1, log=log):

@@ -396,10 +396,12 @@ def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
     Never chosen by evidence: a map always fits what it was fitted to. Its variances are stretched to fit its recent errors.
     """
     space = past.space
-    wanted = [name for name in MAPPED if name in found and found[name][1] > WORTH_A_MAP]
-    if not wanted or not isinstance(space, PermutationSpace) or space.order.choose is not None:
+    if not isinstance(space, PermutationSpace) or space.order.choose is not None:
         return None
-    if space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
+    # On a round, spacings tell much of what neighbours do and may take all of their evidence, though a map tells most.
+    least = 0.0 if "cycle" in space.order.symmetry else WORTH_A_MAP
+    wanted = [name for name in MAPPED if name in found and found[name][1] >= least]
+    if not wanted or space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
         return None
     recent = [past.first(k + 1) for k in range(len(past) - WATCHED, len(past))]
     plain = np.mean([surprise(each, tuple(found))[0] for each in recent])

@@ -378,7 +378,8 @@ class GP:
             for outputscale, other in zip(further, others, strict=True):
                 cross = cross + outputscale / first * np.exp(other)
             white = cross @ whitener
-            means.append(cross @ alpha)
+            with np.errstate(invalid="ignore"):  # OpenBLAS 0.3.31 flags what it reads beside vectors of length 5 (AVX-512)
+                means.append(cross @ alpha)
             explained.append(np.einsum("ij,ij->i", white, white))
         if not means:
             return np.empty(0), np.empty(0)

@@ -1,4 +1,4 @@
-"""Conformance suites that a new map, kernel, problem or space passes in three lines, and hypothesis strategies.
+"""Conformance suites that a new map, kernel, problem, space or method passes in three lines, and hypothesis strategies.
 
 Needs the extra `mergebo[testing]`.
 
@@ -16,7 +16,8 @@ with extra("testing"):
     from mergebo.testing import strategies
     from mergebo.testing.kernels import KernelSuite
     from mergebo.testing.maps import MapSuite
+    from mergebo.testing.methods import MethodSuite
     from mergebo.testing.problems import ProblemSuite
     from mergebo.testing.spaces import SpaceSuite
 
-__all__ = ["KernelSuite", "MapSuite", "ProblemSuite", "SpaceSuite", "strategies"]
+__all__ = ["KernelSuite", "MapSuite", "MethodSuite", "ProblemSuite", "SpaceSuite", "strategies"]

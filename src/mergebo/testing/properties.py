@@ -10,5 +10,9 @@ from hypothesis import strategies as st
 
 
 def property_test(test: Callable[..., None]) -> Callable[..., None]:
-    """Try the test on drawn data (its last argument). Suites are inherited, which hypothesis would otherwise complain of."""
-    return settings(suppress_health_check=[HealthCheck.differing_executors])(given(st.data())(cast(Any, test)))
+    """Try the test on drawn data (its last argument). Suites are inherited, which hypothesis would otherwise complain of.
+
+    There is no deadline: the first case may take seconds, while code is compiled or torch is loaded.
+    """
+    made = settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None)
+    return made(given(st.data())(cast(Any, test)))
