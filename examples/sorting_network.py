@@ -18,10 +18,8 @@ import numpy as np
 import mergebo as mb
 from mergebo.kernels import ComparisonKernel
 from mergebo.look import LOOK
-from mergebo.optimizers.methods import METHODS
-from mergebo.optimizers.models import ModelBased
+from mergebo.optimizers import METHODS, with_kernel
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
-from mergebo.surrogate import ByMap
 from mergebo.testing import KernelSuite, MapSuite
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -107,11 +105,11 @@ spare = [pair for k, pair in enumerate(pairs) if sorts(pairs[:k] + pairs[k + 1 :
 # %% [markdown]
 # ## Put to work
 #
-# A method is a name for a Gaussian process with a similarity of orders. With `view="rank"` the wires are items, and a
+# A method is a name for a Gaussian process with a kernel of orders. With `view="rank"` the wires are items, and a
 # comparator asks which of two items comes first. `bops-h` asks that of all pairs.
 
 # %%
-METHODS["bose-nelson"] = (ModelBased, {"orders": lambda n: ByMap(network(n), view="rank")})
+METHODS["bose-nelson"] = with_kernel(lambda n: ComparisonKernel(network(n), view="rank"))
 BUDGET = 40
 problem = mb.problems.get("lop:planted", n=N, seed=0)
 

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from mergebo import errors
+from mergebo.experiments.runner import run_file
+
 PAGE = (Path(__file__).parents[1] / "docs" / "extend.md").read_text()
-for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+for block in BLOCKS:
     exec(compile(block, "docs/extend.md", "exec"), globals())
 
 
 def test_each_is_short() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 4
-    assert max(block.count("\n") for block in blocks) < 40
+    assert len(BLOCKS) == 5
+    assert max(block.count("\n") for block in BLOCKS) < 40
+
+
+def test_ones_own_are_compared_with_others(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("".join(re.sub(r" *del METHODS.*\n", "", block) for block in BLOCKS))
+    (commands,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-e", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "18 jobs done" in done.stdout
+    assert {"near-the-best", "ends", "random"} <= set(re.findall("[a-z-]+", (tmp_path / "runs/mine/report.md").read_text()))
+
+
+@pytest.mark.parametrize("path", ["no-such.py", "docs", "README.md"])
+def test_only_python_files_are_loaded(path: str) -> None:
+    with pytest.raises(errors.ArgumentError, match=f"a Python file, such as mine.py, got '{path}'"):
+        run_file(path)
 
 
 def test_the_suites_are_here() -> None:

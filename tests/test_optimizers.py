@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from gpytorch.kernels import RBFKernel
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.optimizers import METHODS, PROTOCOLS, Method, make_method, protocol
+from mergebo.kernels import KendallKernel, MallowsKernel, PermutationKernel, SlotsKernel
+from mergebo.optimizers import METHODS, PROTOCOLS, Method, make_method, protocol, with_kernel
 from mergebo.optimizers.turbo import Turbo, from_cube, to_cube
 from mergebo.testing import MethodSuite
 
@@ -45,6 +48,38 @@ class TestMethod(MethodSuite):
 
     def make(self) -> Method:
         return make_method(self.name)
+
+
+class Discord(PermutationKernel):
+    """Mallows' kernel, as one would write it who had no map for it."""
+
+    def _distance(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        first, second = torch.triu_indices(self.n, self.n, 1)
+        signs = [each[..., first] < each[..., second] for each in (a, b)]
+        return (signs[0].unsqueeze(-2) != signs[1].unsqueeze(-3)).sum(-1)
+
+    def _largest(self) -> int:
+        return self.n * (self.n - 1) // 2
+
+
+class TestOwnKernels:
+    @pytest.mark.parametrize("kernel", [MallowsKernel, Discord])
+    @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
+    def test_the_same_kernel_makes_the_same_method(self, kernel, space, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(METHODS, "mine", with_kernel(lambda n: kernel(n, view="rank")))
+        ours, theirs = (mb.Optimizer(space, name, seed=3, initial=6) for name in ("mine", "bops-h"))
+        assert drive(ours, 14) == drive(theirs, 14)
+        restored = mb.Optimizer.from_state(ours.state())
+        assert space.encode(restored.ask().point).tolist() == space.encode(theirs.ask().point).tolist()
+
+    def test_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(METHODS, "mine", with_kernel(Discord, acquisition="ucb"))
+        assert make_method("mine", randoms=3).acquisition == "ucb"  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize("kernel", [KendallKernel, SlotsKernel, lambda n: RBFKernel(), lambda n: n])
+    def test_others_are_refused(self, kernel) -> None:
+        with pytest.raises(errors.ArgumentError, match=r"a PermutationKernel.*for n = 3; others go into a BoTorch model"):
+            with_kernel(kernel)
 
 
 @pytest.mark.parametrize("method", METHODS)

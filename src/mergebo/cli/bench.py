@@ -24,6 +24,7 @@ def run(
     relabelled: Annotated[bool, typer.Option(help="Rename the items at random, anew for every seed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
     cluster: Annotated[str, typer.Option(help="Address of a Dask scheduler, whose workers do the jobs instead.")] = "",
+    load: Annotated[str, typer.Option(help="A Python file that adds methods of your own to `METHODS`.")] = "",
     quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
 ) -> None:
     """Run a suite. It can be stopped at any time; the same command goes on where it was.
@@ -35,7 +36,10 @@ def run(
     """
     from mergebo.experiments import get_suite, run_jobs
     from mergebo.experiments.jobs import check_method
+    from mergebo.experiments.runner import run_file
 
+    if load:
+        run_file(load)
     chosen = get_suite(suite, relabelled=relabelled)
     names = split_calls(methods) or list(chosen.methods)
     for name in names:
@@ -47,7 +51,7 @@ def run(
         if not wanted:
             raise ArgumentError(f"no problem of {suite} matches {only!r}; it has {', '.join(every)}")
     try:
-        outcome = run_jobs(wanted, out, workers=jobs, cluster=cluster or None, progress=not quiet)
+        outcome = run_jobs(wanted, out, workers=jobs, cluster=cluster or None, load=load or None, progress=not quiet)
     except KeyboardInterrupt:
         typer.echo(f"Interrupted. Finished jobs are in {out}; the same command goes on from there.", err=True)
         raise typer.Exit(130) from None

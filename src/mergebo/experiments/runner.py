@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from mergebo.errors import extra
+from mergebo.errors import ArgumentError, extra
 from mergebo.experiments.jobs import Job, Record, run
 from mergebo.experiments.store import Store
 
@@ -33,12 +36,14 @@ def run_jobs(
     *,
     workers: int = 1,
     cluster: str | None = None,
+    load: str | Path | None = None,
     progress: bool = False,
 ) -> Outcome:
     """Run the jobs that have no record in the folder yet.
 
     Jobs that fail are recorded with their traceback, and tried again by the next run. `workers` are processes of this
-    machine; `cluster` is the address of a Dask scheduler, whose workers are used instead.
+    machine; `cluster` is the address of a Dask scheduler, whose workers are used instead. `load` is a Python file that
+    every worker runs first, for methods of one's own.
     """
     store = Store(folder)
     open_jobs = [job for job in jobs if not store.is_done(job)]
@@ -49,7 +54,7 @@ def run_jobs(
             """Run jobs and keep their records. If a worker process dies: the jobs that were in flight."""
             taken: list[Job] = []
             try:
-                for record in _results(_claimed(waiting, store, taken), workers, cluster):
+                for record in _results(_claimed(waiting, store, taken), workers, cluster, load):
                     keep(record)
             except _worker_died(cluster):
                 for job in taken:
@@ -76,9 +81,22 @@ def run_jobs(
     return Outcome(len(ended) - len(failed), len(jobs) - len(open_jobs), elsewhere, failed)
 
 
-def attempt(job: Job) -> Record:
+@cache
+def run_file(path: str | Path) -> None:
+    """Run a Python file, such as one that adds to `METHODS`; once in a process."""
+    file = Path(path).resolve()
+    if file.suffix != ".py" or not file.is_file():
+        raise ArgumentError(f"what is loaded is a Python file, such as mine.py, got {str(path)!r}")
+    module = ModuleType(file.stem)
+    sys.modules.setdefault(file.stem, module)  # dataclasses look for their module there
+    exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
+
+
+def attempt(job: Job, load: str | Path | None = None) -> Record:
     """Do a job; whatever goes wrong is in the record."""
     try:
+        if load is not None:
+            run_file(load)
         return run(job)
     except Exception:
         return Record(job, error=traceback.format_exc())
@@ -92,7 +110,7 @@ def _claimed(jobs: Iterable[Job], store: Store, taken: list[Job]) -> Iterator[Jo
             yield job
 
 
-def _results(jobs: Iterable[Job], workers: int, cluster: str | None) -> Iterator[Record]:
+def _results(jobs: Iterable[Job], workers: int, cluster: str | None, load: str | Path | None) -> Iterator[Record]:
     """Records in the order in which they are finished. Few jobs are sent ahead, so that other runners find some to do."""
     with extra("bench"):
         from joblib import Parallel, delayed, parallel_config
@@ -109,7 +127,7 @@ def _results(jobs: Iterable[Job], workers: int, cluster: str | None) -> Iterator
             stack.enter_context(parallel_config(backend="loky", inner_max_num_threads=1))
             settings = {"n_jobs": workers}
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1, **settings)
-        yield from parallel(delayed(attempt)(job) for job in jobs)
+        yield from parallel(delayed(attempt)(job, load) for job in jobs)
 
 
 def _worker_died(cluster: str | None) -> type[BaseException]:

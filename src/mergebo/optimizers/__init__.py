@@ -2,7 +2,7 @@
 
 from mergebo.optimizers.explanation import Effect, Explanation
 from mergebo.optimizers.history import BatchMethod, History, Method
-from mergebo.optimizers.methods import METHODS, PROTOCOLS, make_method, protocol
+from mergebo.optimizers.methods import METHODS, PROTOCOLS, make_method, protocol, with_kernel
 from mergebo.optimizers.optimizer import Optimizer, Recommendation, Trial
 from mergebo.optimizers.pareto import Front
 from mergebo.optimizers.run import Result, minimize
@@ -23,4 +23,5 @@ __all__ = [
     "make_method",
     "minimize",
     "protocol",
+    "with_kernel",
 ]

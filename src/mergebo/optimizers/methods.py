@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.optimizers.auto import Auto
@@ -18,6 +19,10 @@ from mergebo.optimizers.models import (
     slot_orders,
 )
 from mergebo.optimizers.turbo import Turbo
+from mergebo.surrogate import ByKernel, ByMap, Similarity
+
+if TYPE_CHECKING:
+    from mergebo.kernels import PermutationKernel
 
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "auto": (Auto, {}),
@@ -89,6 +94,33 @@ def protocol(name: str, method: str) -> dict[str, Any]:
     if method != "mergebo":  # the only one whose nearest permutation can be found exactly at any n
         settings.pop("search", None)
     return settings
+
+
+def with_kernel(kernel: Callable[[int], PermutationKernel], **settings: Any) -> tuple[Any, dict[str, Any]]:
+    """Bayesian optimisation with a kernel of one's own for n items, as an entry of `METHODS`.
+
+    `METHODS["mine"] = with_kernel(MyKernel)`, and `minimize(..., method="mine")` uses it; settings are fixed ones of the
+    method, such as `acquisition="ucb"`. The kernel's own lengthscale plays no part: one is fitted to the results.
+    """
+
+    def orders(n: int) -> Similarity:
+        from mergebo.kernels import ComparisonKernel, PermutationKernel
+
+        made = kernel(n)
+        plain = isinstance(made, PermutationKernel) and all(
+            getattr(type(made), each) is getattr(PermutationKernel, each) for each in ("forward", "_similarity", "distance")
+        )
+        if not plain:
+            raise ArgumentError(
+                f"a kernel for n items is a PermutationKernel, exp(-distance / (2 l^2)), got {type(made).__name__} "
+                f"for n = {n}; others go into a BoTorch model (the page on BoTorch shows how)"
+            )
+        if isinstance(made, ComparisonKernel) and type(made)._distance is ComparisonKernel._distance:
+            return ByMap(made.map, made.view)
+        return ByKernel(made)
+
+    orders(3)  # a wrong kernel is better refused now than after the initial design
+    return ModelBased, {"orders": orders, **settings}
 
 
 def make_method(name: str, **settings: Any) -> Method:

@@ -3,6 +3,7 @@
 from mergebo.surrogate.gp import GP, Hyperparameters, check_noise, fit
 from mergebo.surrogate.similarity import (
     Adjacency,
+    ByKernel,
     ByMap,
     Footrule,
     Joint,
@@ -22,6 +23,7 @@ from mergebo.surrogate.similarity import (
 __all__ = [
     "GP",
     "Adjacency",
+    "ByKernel",
     "ByMap",
     "Footrule",
     "Hyperparameters",

@@ -23,6 +23,8 @@ from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+    from mergebo.kernels import PermutationKernel
+
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
@@ -144,6 +146,20 @@ class ByMap(Similarity):
         from mergebo.kernels import ComparisonKernel
 
         return ComparisonKernel(self.map, view=self.view, active_dims=columns)
+
+
+@dataclass(frozen=True)
+class ByKernel(Similarity):
+    """Orders are as alike as a GPyTorch kernel of permutations says. Neighbours are written out: any kernel will do."""
+
+    of: PermutationKernel
+
+    def distance(self, a: Rows, b: Rows) -> Floats:
+        import torch
+
+        with torch.no_grad():
+            distances: Floats = self.of.distance(*(torch.from_numpy(each.astype(np.float64)) for each in (a, b))).numpy()
+        return distances
 
 
 class Displacement(Similarity):
