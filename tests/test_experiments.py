@@ -316,7 +316,7 @@ def test_a_killed_worker_process_costs_no_other_job(uninterrupted: Path, tmp_pat
     assert values(tmp_path) == values(uninterrupted)
 
 
-def deadly(job: Job) -> Record:
+def deadly(job: Job, load: None) -> Record:
     if job.seed == 1:
         os._exit(9)
     return run(job)
