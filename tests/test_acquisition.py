@@ -98,9 +98,11 @@ def test_a_single_point_has_no_neighbours() -> None:
         assert landscape.scan(np.array([0]), "order", "swap").shape == (0,)
         assert [each.shape for each in (device or fitted).scan(np.array([0]), "order", "swap")] == [(0,), (0,)]
         assert landscape.best_neighbours(np.array([0]), 5).shape == (0, 1)
+        assert landscape.best_neighbours(np.array([0]), 5).dtype == int
         rows, values = acquisition.ascend(landscape, np.array([[0]]))
         assert (rows.tolist(), values.shape) == ([[0]], (1,))
-    assert acquisition.neighbours(np.array([0]), space, ()).shape == (0, 1)
+    around = acquisition.neighbours(np.array([0]), space, ())
+    assert (around.shape, around.dtype) == ((0, 1), int)
 
 
 @pytest.mark.parametrize("moves", [("swap",), ("insertion",), ("reversal",), ("swap", "insertion", "reversal")])
@@ -257,17 +259,93 @@ def test_compounds_are_two_four_eight_changes_that_do_not_meet_and_keep_the_rule
     ]
 
 
-def test_a_climb_ends_when_it_gains_too_little() -> None:
+@pytest.mark.parametrize("moves", [("swap",), ("swap", "insertion", "reversal")])
+def test_the_best_moves_that_do_not_meet_are_made_together(moves: tuple[str, ...]) -> None:
+    """By a slow twin: all neighbours, best first, each made unless an entry that it changes was changed already."""
+    n = 55
+    space = mb.PermutationSpace(n)
+    rows = space.sample_rows(15, seed=0)
+    values = pm.kendall(rows, np.arange(n), view="rank").astype(float)
+    fitted = GP(ModelBased(mallows_orders).similarity(space), rows, values)
+    landscape = acquisition.Acquisition(fitted, acquisition.log_expected_improvement, float(fitted.y.min()), moves)
+    row = rows[3]
+    around = np.concatenate([row[moves_module.move_table(n, kind)] for kind in moves])
+    scanned = np.concatenate([landscape.scan(row, "order", kind) for kind in moves])
+    slots = np.concatenate([moves_module.move_slots(n, kind) for kind in moves])
+    swaps = np.repeat([kind == "swap" for kind in moves], [len(moves_module.move_slots(n, kind)) for kind in moves])
+    made, taken, expected, count = row.copy(), set(), [], 0
+    for k in np.argsort(-np.round(scanned, 4), kind="stable")[: 8 * n]:
+        low, high = slots[k].min(), slots[k].max()
+        changed = {low, high} if swaps[k] else set(range(low, high + 1))
+        if taken & changed:
+            continue
+        taken |= changed
+        made[list(changed)] = around[k][list(changed)]
+        count += 1
+        if count in (2, 4, 8, 16, 32):
+            expected.append(made.tolist())
+    assert len(expected) >= 2
+    assert landscape.best_neighbours(row, 5)[-len(expected) :].tolist() == expected
+
+
+def test_every_variable_is_moved_wherever_it_stands() -> None:
+    space = mb.Space(dose=mb.Integer(1, 9), picks=mb.Binary(3), route=mb.Permutation(4), salt=mb.Choice(["Na", "K"]))
+    rows = space.sample_rows(12, seed=0)
+    fitted = GP(ModelBased(merge_orders).similarity(space), rows, rows[:, 0] + rows[:, 4] + 0.1 * rows[:, 1])
+    landscape = acquisition.Acquisition(fitted, acquisition.log_expected_improvement, 0.0)
+    around = landscape.best_neighbours(rows[0], 3)
+    moved = {name for name, where in space.slices.items() if (around[:, where] != rows[0, where]).any()}
+    assert moved == set(space.variables)
+
+
+def test_contenders_are_the_best_and_what_cannot_be_told_from_them() -> None:
+    values = np.array([0.0, 2.0, 1.0, 0.9995, -np.inf, 1.0, 0.5, -np.inf])
+    assert search._contenders(values, 2).tolist() == [1, 2, 3, 5]
+    assert search._contenders(values, 8).tolist() == [0, 1, 2, 3, 5, 6]
+    assert search._contenders(np.full(3, -np.inf), 2).tolist() == []
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_a_climb_ends_when_it_gains_too_little(scale: float) -> None:
+    """Too little is a part of the value."""
     space = mb.PermutationSpace(30)
 
     def value(rows: np.ndarray) -> np.ndarray:
-        return 1 - 1e-5 * pm.hamming(rows, np.arange(30))
+        return scale * (1 - 1e-5 * pm.hamming(rows, np.arange(30)))
 
     landscape = acquisition.Listed(value, space)
     start = np.arange(30)[::-1][None].copy()
-    assert acquisition.ascend(landscape, start)[1][0] == 1
+    assert acquisition.ascend(landscape, start)[1][0] == scale
     short = acquisition.ascend(landscape, start, enough=1e-3)[1][0]
-    assert value(start)[0] < short < 1
+    assert value(start)[0] < short < scale
+    assert acquisition.ascend(landscape, start, enough=1.5e-4)[1][0] == scale
+
+
+def test_of_equals_the_first_met_comes_first() -> None:
+    space = mb.PermutationSpace(8)
+    starts = space.sample_rows(40, seed=0)
+    rows, values = acquisition.ascend(acquisition.Listed(lambda rows: np.zeros(len(rows)), space), starts)
+    assert not values.any()
+    np.testing.assert_array_equal(rows[:40], starts)
+
+
+def test_so_many_whole_neighbourhoods_are_looked_at_a_climb() -> None:
+    space = mb.PermutationSpace(9)
+    looked = []
+
+    class Counted(acquisition.Listed):
+        def best_neighbours(self, row, count):
+            looked.append(row)
+            return super().best_neighbours(row, count)
+
+        def random_neighbours(self, row, count, rng):
+            return row[None][:0]  # none that is better, ever
+
+    landscape = Counted(lambda rows: -pm.hamming(rows, np.arange(9)).astype(float), space)
+    for wholes in (0, 1, 2):
+        looked.clear()
+        acquisition.ascend(landscape, np.arange(9)[None, ::-1].copy(), first=np.random.default_rng(0), wholes=wholes)
+        assert len(looked) == wholes
 
 
 @pytest.mark.parametrize("moves", [(), ("swap",), ("swap", "insertion", "reversal")])
@@ -301,7 +379,13 @@ def test_rank_view_methods_do_not_care_for_names() -> None:
 
 class TestRelaxation:
     @pytest.mark.parametrize(
-        "space", [SPACE, mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))], ids=["orders", "mixed"]
+        "space",
+        [
+            SPACE,
+            mb.Space(route=mb.Permutation(6), picks=mb.Binary(5)),
+            mb.Space(route=mb.Permutation(5), picks=mb.Binary(3), second=mb.Permutation(4), more=mb.Binary(2)),
+        ],
+        ids=["orders", "mixed", "several of each"],
     )
     @pytest.mark.parametrize("orders", [merge_orders, mallows_orders])
     def test_codes_have_the_acquisition_value_and_gradients_are_right(self, space, orders) -> None:
@@ -333,6 +417,10 @@ class TestRelaxation:
         ends = Watched(fitted, float(fitted.y.min())).climb(SPACE.sample_rows(4, seed=1), steps=50)
         assert len(met) == len(ends) == 4
         assert 0 <= np.min(met) < np.max(met) <= 1
+        far = np.array(met)
+        met.clear()
+        Watched(fitted, float(fitted.y.min())).climb(SPACE.sample_rows(4, seed=1), steps=1)
+        assert (np.array(met) != far).any(axis=1).all()  # one step does not lead there
 
     def test_needs_codes_that_decode(self) -> None:
         rows = SPACE.sample_rows(5, seed=0)
