@@ -296,13 +296,13 @@ class TestErrors:
             MergeMap(3).distance([0, 1, 2], [0, 1])
 
     def test_words(self) -> None:
-        with pytest.raises(errors.ArgumentError, match="padding must be one of .*, got 'comparisons'"):
+        with pytest.raises(errors.ArgumentError, match=r"padding must be one of .*, got 'comparisons'"):
             MergeMap(3, "comparisons")
         lossy = RandomComparisons(4, 2)
         for operation, call in {"decode": lossy.decode, "project": lossy.project}.items():
             with pytest.raises(errors.UnsupportedError, match=f"cannot {operation}: for all that is known"):
                 call([0, 1])
-        with pytest.raises(errors.MergeboError, match="^a code"):
+        with pytest.raises(errors.MergeboError, match=r"^a code"):
             MergeMap(3).decode(["a", "b", "c"])
 
     def test_what_maps_are_called(self) -> None:
