@@ -60,7 +60,7 @@ oldest: $(READY)  ## run the tests with the oldest versions that pyproject.toml 
 	  -W ignore::DeprecationWarning $(TESTS)
 
 SAMPLE ?= 300
-mutants: $(READY)  ## change the code of sorting and acquisition in small ways and see that the tests notice (an hour)
+mutants: $(READY)  ## change the code of sorting and acquisition in small ways and see that the tests notice (a quarter of an hour)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target build/mutants 'mutmut==3.8.0' 'pytest<9.2'
 	$(ONE_THREAD) PYTHONPATH=build/mutants $(BIN)/python .ci/mutants $(SAMPLE)
 
