@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
+PYTEST := python -m pytest -n auto --dist worksteal
 JOBS ?= $(shell nproc)
 
 .PHONY: help demo explain examples test lint format wheel coverage oldest mutants docs pictures bench results clean
@@ -31,7 +32,7 @@ examples: $(READY)  ## run the examples of the gallery and draw their pictures i
 	for each in $(GALLERY); do $(ONE_THREAD) $(BIN)/python examples/$$each.py --out docs/images/$$(echo $$each | tr _ -).png || exit 1; done
 
 test: $(READY)  ## run the whole test suite
-	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal
+	$(ONE_THREAD) $(BIN)/$(PYTEST)
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check .
@@ -46,7 +47,7 @@ wheel: $(READY)  ## build the wheel, install it in an environment of its own and
 	$(ONE_THREAD) .ci/wheel $(abspath $(BIN))/python
 
 coverage: $(READY)  ## run the tests and fail if less than 95 % of the code is run; takes half as long again
-	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal --cov
+	$(ONE_THREAD) $(BIN)/$(PYTEST) --cov
 
 OLDEST := build/oldest
 TESTS ?= tests
@@ -56,7 +57,7 @@ oldest: $(READY)  ## run the tests with the oldest versions that pyproject.toml 
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt \
 	  -e '.[bench,postgresql,testing]' ioh pytest-xdist
 	@# Old versions use, and warn of, what has since been changed elsewhere: that is no failure here.
-	$(ONE_THREAD) NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/python -m pytest -n auto --dist worksteal \
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/$(PYTEST) \
 	  -W ignore::DeprecationWarning $(TESTS)
 
 SAMPLE ?= 300

@@ -24,7 +24,10 @@ def run(
     relabelled: Annotated[bool, typer.Option(help="Rename the items at random, anew for every seed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
     cluster: Annotated[str, typer.Option(help="Address of a Dask scheduler, whose workers do the jobs instead.")] = "",
-    load: Annotated[str, typer.Option(help="A Python file that adds methods of your own to `METHODS`.")] = "",
+    load: Annotated[
+        Path | None,
+        typer.Option(exists=True, resolve_path=True, help="A Python file that adds methods of your own to `METHODS`."),
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
 ) -> None:
     """Run a suite. It can be stopped at any time; the same command goes on where it was.
@@ -38,7 +41,7 @@ def run(
     from mergebo.experiments.jobs import check_method
     from mergebo.experiments.runner import run_file
 
-    if load:
+    if load is not None:
         run_file(load)
     chosen = get_suite(suite, relabelled=relabelled)
     names = split_calls(methods) or list(chosen.methods)
@@ -51,7 +54,7 @@ def run(
         if not wanted:
             raise ArgumentError(f"no problem of {suite} matches {only!r}; it has {', '.join(every)}")
     try:
-        outcome = run_jobs(wanted, out, workers=jobs, cluster=cluster or None, load=load or None, progress=not quiet)
+        outcome = run_jobs(wanted, out, workers=jobs, cluster=cluster or None, load=load, progress=not quiet)
     except KeyboardInterrupt:
         typer.echo(f"Interrupted. Finished jobs are in {out}; the same command goes on from there.", err=True)
         raise typer.Exit(130) from None

@@ -45,6 +45,8 @@ def run_jobs(
     machine; `cluster` is the address of a Dask scheduler, whose workers are used instead. `load` is a Python file that
     every worker runs first, for methods of one's own.
     """
+    if load is not None:
+        load = Path(load).resolve()  # workers of a cluster may run in other folders
     store = Store(folder)
     open_jobs = [job for job in jobs if not store.is_done(job)]
     ended: dict[Job, Record] = {}
