@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -22,7 +23,6 @@ from mergebo.moves import (
     replaced,
     steps,
 )
-from mergebo.permutations import Ints
 from mergebo.spaces import AnySpace, Binary, Permutation, Rows
 from mergebo.surrogate import GP
 
@@ -127,12 +127,10 @@ class Acquisition:
                 found += [*replaced(row, where, steps(variable, row[where]))]  # few, and valued anyway
                 continue
 
-            def change(kind: str, k: int, start: int = where.start, n: int = variable.n) -> tuple[Ints, Callable[[], Rows]]:
-                """Which entries the k-th move of a kind changes, and what to: only moves that are made are worked out."""
-                a, b = move_slots(n, kind)[k]
-                slots = np.array([a, b]) if kind == "swap" else np.arange(min(a, b), max(a, b) + 1)
-                order = row[start : start + n]
-                return start + slots, lambda: MOVES[kind](order, int(a), int(b))[slots]
+            def moved(kind: str, a: int, b: int, where: slice = where) -> Rows:
+                changed = row.copy()
+                changed[where] = MOVES[kind](row[where], a, b)
+                return changed
 
             scans = {kind: self.scan(row, name, kind) for kind in self.moves}
             if variable.ruled:
@@ -140,16 +138,18 @@ class Acquisition:
                 scans = {kind: np.where(feasible_moves(order, variable, kind), v, -np.inf) for kind, v in scans.items()}
             wanted = count if variable.where is None else 4 * count  # some may not satisfy the predicate
             for kind, scanned in scans.items():
-                for k in _contenders(scanned, wanted):
-                    slots, entries = change(kind, k)
-                    changed = row.copy()
-                    changed[slots] = entries()
-                    found.append(changed)
+                found += [moved(kind, a, b) for a, b in move_slots(variable.n, kind)[_contenders(scanned, wanted)].tolist()]
             if variable.n >= COMPOUND:
                 starts = np.cumsum([0, *map(len, scans.values())])
                 best = _best_first(np.round(np.concatenate(list(scans.values())), 4), 8 * variable.n)
                 kinds = np.searchsorted(starts, best, side="right") - 1
-                changes = (change(self.moves[m], k - starts[m]) for m, k in zip(kinds, best, strict=True))
+                slots = np.empty((len(best), 2), np.int64)
+                for m, kind in enumerate(self.moves):
+                    slots[kinds == m] = move_slots(variable.n, kind)[best[kinds == m] - starts[m]]
+                changes = (
+                    (_entries(self.moves[m], a, b) << where.start, partial(moved, self.moves[m], a, b))
+                    for m, (a, b) in zip(kinds.tolist(), slots.tolist(), strict=True)
+                )
                 compounds += _compounds(row, changes, space)
         if space.reals:
             found.append(self.settled(row))
@@ -206,26 +206,37 @@ def _best_first(values: Floats, count: int) -> NDArray[np.int64]:
     return among[np.argsort(-values[among], kind="stable")][:count]
 
 
-def _compounds(row: Rows, changes: Iterable[tuple[Ints, Callable[[], Rows]]], space: AnySpace) -> list[Rows]:
-    """Several changes (where, and what to) of a row made at once, those that do not meet: two, four, eight ... of them.
+def _entries(kind: str, a: int, b: int) -> int:
+    """The slots that a move may change, as bits."""
+    return 1 << a | 1 << b if kind == "swap" else (2 << max(a, b)) - (1 << min(a, b))
 
-    Changes that keep the rules of a space one by one need not do so together; one that does not is left out.
+
+def _bits(entries: NDArray[np.bool_]) -> int:
+    """The entries that are true, as bits."""
+    return int.from_bytes(np.packbits(entries, bitorder="little").tobytes(), "little")
+
+
+def _compounds(row: Rows, changes: Iterable[tuple[int, Callable[[], Rows]]], space: AnySpace) -> list[Rows]:
+    """Several changes of a row made at once, those that do not meet: two, four, eight ... of them.
+
+    A change is the bits of the entries that it takes, which tell at once whether it meets others (most do), and the row with
+    it, worked out only if it is made. Changes that keep the rules of a space one by one need not do so together; one that
+    does not is left out.
     """
     made, out = row.copy(), []
-    taken = np.zeros(len(row), bool)
-    count = 0
-    for where, what in changes:
-        if taken[where].any():
+    taken = count = 0
+    for entries, changed in changes:
+        if taken & entries:
             continue
-        before = made[where]
-        made[where] = what()
-        if space.ruled and not len(space.kept(made[None], asked=False)):
-            made[where] = before
+        alone = changed()
+        together = np.where(alone != row, alone, made)
+        if space.ruled and not len(space.kept(together[None], asked=False)):
             continue
-        taken[where] = True
+        made = together
+        taken |= entries
         count += 1
         if count > 1 and count & (count - 1) == 0:
-            out.append(made.copy())
+            out.append(made)
     return out
 
 
@@ -268,8 +279,7 @@ def ascend(
             if len(better):
                 together = []
                 if len(here) >= COMPOUND:
-                    changed = [np.flatnonzero(each != here) for each in some[better]]
-                    changes = ((where, each[where].copy) for where, each in zip(changed, some[better], strict=True))
+                    changes = ((_bits(each != here), each.copy) for each in some[better])
                     made = np.array(_compounds(here, changes, landscape.space), here.dtype).reshape(-1, len(here))
                     together = list(other_rows(here, made, landscape.space))
                 kept, kept_values = some[better[:5]], values[better[:5]]

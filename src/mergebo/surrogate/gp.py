@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import strmm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
@@ -367,7 +368,8 @@ class GP:
     def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
         """Standardised means and deviations of all neighbours by one kind of move of one variable, in single precision."""
         first, *further = np.array(self.hyperparameters.outputscales, np.float32)
-        alpha, whitener = ((first * each).astype(np.float32) for each in (self.alpha, self.whitener.T))
+        alpha = (first * self.alpha).astype(np.float32)
+        whitener = np.asfortranarray(first * self.whitener, np.float32)
         scans = [
             term.scan(row, self.rows, variable, move, own)
             for term, own in zip(self.similarity.terms, split(self._weights, self.terms), strict=True)
@@ -377,7 +379,8 @@ class GP:
             cross = np.exp(exponent, out=exponent)
             for outputscale, other in zip(further, others, strict=True):
                 cross = cross + outputscale / first * np.exp(other)
-            white = cross @ whitener
+            # Half of the whitener is zeros: a triangular product takes two thirds of the time of a plain one.
+            white = strmm(1.0, whitener, cross.T, lower=1).T
             with np.errstate(invalid="ignore"):  # OpenBLAS 0.3.31 flags what it reads beside vectors of length 5 (AVX-512)
                 means.append(cross @ alpha)
             explained.append(np.einsum("ij,ij->i", white, white))

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 
 from mergebo.compiled.edges import SMOOTH, edge_pulls, edge_sums
 from mergebo.compiled.walks import cost_steps
@@ -29,7 +30,7 @@ def distances(places: Floats) -> Floats:
 
     With one kind of ends, leaving and arriving are at the same place and distances are symmetric.
     """
-    return np.asarray(np.sqrt(((places[0][:, None] - places[-1][None]) ** 2).sum(axis=-1) + SMOOTH))
+    return np.asarray(np.sqrt(cdist(places[0], places[-1], "sqeuclidean") + SMOOTH))
 
 
 @dataclass(frozen=True, eq=False)
