@@ -57,7 +57,7 @@ def test_seeds_are_read() -> None:
 def test_suites_are_what_they_should_be(name: str) -> None:
     suite = get_suite(name)
     jobs = suite.jobs()
-    assert len({job.key for job in jobs}) == len(jobs) == len(suite.cases) * len(suite.methods) * suite.seeds
+    assert len({job.key for job in jobs}) == len(jobs) == len(suite.cases) * len(suite.methods) * len(suite.seeds)
     for method in suite.methods:
         check_method(method)
     for case in suite.cases:

@@ -92,7 +92,8 @@ def suites() -> None:
     from mergebo.experiments import SUITES
 
     for name, suite in SUITES.items():
-        typer.echo(f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds 0-{suite.seeds - 1}")
+        seeds = f"{suite.seeds[0]}-{suite.seeds[-1]}"
+        typer.echo(f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds {seeds}")
         for case in suite.cases:
             renamed = ", relabelled" if case.relabelled else ""
             typer.echo(f"    {case.group}: {case.problem}, {case.initial} + {case.budget - case.initial}{renamed}")

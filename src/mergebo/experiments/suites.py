@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mergebo.errors import unknown_choice
@@ -25,12 +25,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """Cases, with the methods and the number of seeds that belong to them."""
+    """Cases, with the methods and the seeds that belong to them."""
 
     about: str
     cases: tuple[Case, ...]
     methods: tuple[str, ...]
-    seeds: int
+    seeds: Sequence[int]
     protocol: str = ""
 
     def relabelled(self) -> Suite:
@@ -41,7 +41,7 @@ class Suite:
         """All jobs. Seed by seed, so that what an interrupted run leaves can be compared."""
         return [
             Job(case.problem, method, seed, case.budget, case.initial, self.protocol, case.relabelled)
-            for seed in (range(self.seeds) if seeds is None else seeds)
+            for seed in (self.seeds if seeds is None else seeds)
             for case in self.cases
             for method in (self.methods if methods is None else methods)
         ]
@@ -110,14 +110,14 @@ SUITES = {
             Case("Cell placement n=30", "cells:cp-1", 20, 200),
         ),
         PAPER,
-        seeds=20,
+        seeds=range(20),
         protocol="paper-low",
     ),
     "paper-high": Suite(
         "The paper's travelling thief problems: 280 cities, 279 or 837 items; 5 + 50 evaluations.",
         tuple(Case(group, problem, 5, 55) for group, problem in THIEF.items()),
         PAPER,
-        seeds=50,
+        seeds=range(50),
         protocol="paper-high",
     ),
     "honest": Suite(
@@ -127,13 +127,13 @@ SUITES = {
             *_instances({**HUNDRED, "TSP 280": "tsp:random(n=280,seed={seed})"}, FRESH, 220, 70),
         ),
         ("auto", "mergebo", "bops-h", "spearman", "combo", "turbo", "random", "local-search", "genetic"),
-        seeds=5,
+        seeds=range(5),
     ),
     "large": Suite(
         "Generated instances with 300 and 1000 items, items renamed; 20 + 50 evaluations.",
         _instances(THOUSAND, FRESH[:2], 70),
         ("auto", "bops-h", "random", "local-search"),
-        seeds=3,
+        seeds=range(3),
     ),
     "thief": Suite(
         "The travelling thief problems, items renamed; 5 + 50 and 20 + 200 evaluations.",
@@ -142,13 +142,13 @@ SUITES = {
             *(Case(group, problem, 20, 220, relabelled=True, checkpoints=(70,)) for group, problem in THIEF.items()),
         ),
         ("auto", "mergebo", "bops-h", "spearman", "random", "local-search"),
-        seeds=5,
+        seeds=range(5),
     ),
     "ablation": Suite(
         "What the parts of auto are worth, on other instances; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",
         (*_instances(SMALL, DESIGN, 100, 50), *_instances(HUNDRED, DESIGN, 120, 70)),
         ("auto", "auto(maps=False)"),
-        seeds=3,
+        seeds=range(3),
     ),
     "audit": Suite(
         "How much of a gain on a280 comes from the numbering of its cities; 5 + 50 evaluations.",
@@ -157,7 +157,7 @@ SUITES = {
             Case("a280, cities renumbered", "tsp:a280-ceil", 5, 55, relabelled=True),
         ),
         ("random", "mergebo(search='relaxation')", "random-bits"),
-        seeds=20,
+        seeds=range(20),
     ),
     "smoke": Suite(
         "Seconds: that everything runs.",
@@ -166,7 +166,7 @@ SUITES = {
             Case("Linear ordering 8", "lop:planted(n=8,seed=900)", 5, 12, relabelled=True, checkpoints=(8,)),
         ),
         ("mergebo", "bops-h", "random", "local-search"),
-        seeds=3,
+        seeds=range(3),
     ),
 }
 """Experiments by name."""

@@ -416,7 +416,7 @@ def remarks(section: Section) -> list[str]:
     if section.absent:
         listed = _listed(_case_names(section))
         said.append(f"{_count(len(section.absent), 'problem')} of the suite without any finished run: {listed}.")
-    unseen = [seed for seed in range(SUITES[section.suite].seeds if section.suite else 0) if seed not in section.seeds]
+    unseen = [seed for seed in (SUITES[section.suite].seeds if section.suite else ()) if seed not in section.seeds]
     if unseen:
         said.append(f"Seeds of the suite that were not run: {_ranges(unseen)}.")
     unknown = [runs for runs in section.runs if runs.reference is None]
