@@ -25,10 +25,9 @@ from mergebo.experiments.jobs import Job, run
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import DESIGN, HUNDRED, SMALL, THIEF
 from mergebo.optimizers import auto
-from mergebo.optimizers.history import History
 from mergebo.problems import get
-from mergebo.spaces import Rows
-from mergebo.surrogate import SameChoices
+from mergebo.sorting import EnumerationMap
+from mergebo.surrogate import ByMap, SameChoices
 from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
 
 RESULTS = Path(__file__).parent / "results" / "ablation.jsonl"
@@ -80,11 +79,6 @@ def best_only(past: auto.Past, families: tuple[str, ...] = tuple(auto.FAMILIES))
     return {name: (model, float(name == best)) for name, (model, _) in found.items()}
 
 
-def random_starts(history: History) -> Rows:
-    """As many random points as there are results."""
-    return history.space.sample_rows(len(history.rows), seed=len(history.rows))
-
-
 _structures = auto.structures
 
 PARTS = {
@@ -94,18 +88,15 @@ PARTS = {
     "families drawn by their evidence, not the likeliest": Part(
         (*TOURS, *ORDERS, *LAYOUTS), instead={"structures": best_only}
     ),
-    "precedence by how much": Part((*ORDERS, *LARGE_ORDERS), families={"precedence": partial(variant, "precedence", 0)}),
-    "precedence by Kendall alone": Part(
-        (*ORDERS, *LARGE_ORDERS), families={"precedence": partial(variant, "precedence", -1)}
+    "precedence by how much": Part(
+        (*ORDERS, *LARGE_ORDERS), families={"precedence": lambda n: [ByMap(EnumerationMap(n), "rank")]}
     ),
     "counting lengthscales": Part(ORDERS, instead={"unlikelihood": lambda model: model.loss}),
     "grids of slots": Part(LAYOUTS, families={"spacings": partial(variant, "spacings", 0)}),
     "spacings": Part(LAYOUTS, "(families=['precedence','positions','neighbours','succession'])"),
     "the share of ones": Part(tuple(THIEF), instead={"SameShare": SameChoices}),
     "values drawn in": Part(tuple(THIEF), instead={"levelled": lambda values: values}),
-    "longer lengthscales of several variables": Part(tuple(THIEF), instead={"MIXED_PRIOR": LENGTHSCALE_PRIOR}),
-    "odds for pairs": Part(tuple(THIEF), instead={"ROUTE": 1.0}),
-    "mixtures as starts": Part(tuple(THIEF), instead={"mixtures": random_starts}),
+    "longer lengthscales": Part(tuple(THIEF), instead={"MIXED_PRIOR": LENGTHSCALE_PRIOR}),
 }
 """By name, and first the whole."""
 

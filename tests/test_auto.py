@@ -19,7 +19,6 @@ from mergebo.optimizers.auto import (
     learned_places,
     levelled,
     likeliest,
-    mixtures,
     plain_model,
     repaired,
     structures,
@@ -200,17 +199,6 @@ def test_levelled_values_keep_their_order_and_draw_in_the_large_ones() -> None:
     assert found[3] < 250 * found[0]
     np.testing.assert_array_equal(levelled(np.full(3, 7.0)), np.zeros(3))
     np.testing.assert_allclose(levelled(1e6 * values - 5), found)
-
-
-def test_mixtures_have_one_variable_of_another_row() -> None:
-    known = history("ttp:random(n=6,seed=1)", 5)
-    found = mixtures(known)
-    (best,) = known.best(1)
-    assert len(found) == len(np.unique(found, axis=0)) == 9  # the best row, and four others for each of two variables
-    for row in found:
-        assert (row[:6] == best[:6]).all() or (row[6:] == best[6:]).all()
-        assert any((row[:6] == each[:6]).all() for each in known.rows)
-        assert any((row[6:] == each[6:]).all() for each in known.rows)
 
 
 @pytest.mark.parametrize("family", ["neighbours", "succession", "precedence"])

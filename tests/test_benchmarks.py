@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mergebo.permutations import kendall, sample
 from mergebo.sorting import MergeMap
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+import ablation
 import sorting as benchmark
 
 
@@ -23,3 +25,9 @@ def test_rivals_compute_the_same(n: int) -> None:
     np.testing.assert_array_equal(benchmark.numpy_merge_code(a), bits)
     np.testing.assert_array_equal(benchmark.float_distances(bits, MergeMap(n).encode(b)), MergeMap(n).distance(a, b))
     np.testing.assert_array_equal(benchmark.sign_distances(a, b), kendall.cross(a, b))
+
+
+def test_the_table_of_parts_is_that_of_the_records() -> None:
+    rows = [json.loads(line) for line in ablation.RESULTS.read_text().splitlines()]
+    assert ablation.table(rows) in (Path(__file__).parents[1] / "docs" / "auto.md").read_text()
+    assert {row["part"] for row in rows} == set(ablation.PARTS)

@@ -142,7 +142,7 @@ SUITES = {
             *(Case(group, problem, 20, 220, relabelled=True, checkpoints=(70,)) for group, problem in THIEF.items()),
         ),
         ("auto", "mergebo", "bops-h", "spearman", "random", "local-search"),
-        seeds=range(5),
+        seeds=range(10, 15),  # there is one instance of each, and methods were designed with the seeds below
     ),
     "ablation": Suite(
         "What the parts of auto are worth, on other instances; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",

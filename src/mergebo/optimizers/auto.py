@@ -74,9 +74,6 @@ More climb higher, but take far longer: a neighbourhood grows with the square of
 """
 MIXED_PRIOR = (1.0, 1.0)
 """Of lengthscales where there are binary choices: few variables matter as much as all of them together."""
-ROUTE = 20.0
-"""How much likelier it is before any result that pairs matter, in an order with binary choices beside it: a few results
-say nothing about that, and a few steps with a wrong family are lost."""
 SELDOM = 8
 """Results between two looks at which of a family's similarities is the likeliest."""
 FITTED = 200
@@ -283,8 +280,7 @@ class Auto(Modelled):
     Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
     new results better than the plain models do. Of binary choices it matters which are taken and how many. LogEI is climbed
     by first improvement over all three moves and steps of numbers, which follow the gradient at last, from the best rows
-    and from random ones; with binary choices not from random ones, but from mixtures of the best row and others, and large
-    values are drawn in.
+    and from random ones. With binary choices large values are drawn in.
     """
 
     families: tuple[str, ...] = tuple(FAMILIES)
@@ -307,24 +303,15 @@ class Auto(Modelled):
         with phase("fit"):
             found = structures(past, self.families)
             models, shares = zip(*found.values(), strict=True)
-            weights = np.array(shares)
-            if has_picks(past.space):
-                weights *= [ROUTE if name in MAPPED else 1.0 for name in found]
-                weights /= weights.sum()
-            model: GP = models[rng.choice(len(models), p=weights)]
+            model: GP = models[rng.choice(len(models), p=shares)]
             mapped = best_map(past, found) if self.maps else None
         return mapped or model
 
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
         space, small = history.space, history.space.width <= SMALL
         acquisition = Acquisition(model, score_of("logei", model, history), best, self.moves)
-        if has_picks(space):
-            others = mixtures(history)
-            others = others[np.argsort(-acquisition.value(others), kind="stable")[: self.randoms]]
-        else:
-            others = space.sample_rows(self.randoms, seed=rng)
         good = history.best(self.incumbents, expected(model, history))
-        others = repaired(model, np.concatenate([good[:1], others]))
+        others = repaired(model, np.concatenate([good[:1], space.sample_rows(self.randoms, seed=rng)]))
         found = ascend(
             acquisition,
             np.concatenate([good, others]),
@@ -373,17 +360,6 @@ def level_slopes(values: Floats) -> Floats:
     """By how much `levelled` shrinks small differences at each value."""
     gaps = values - values.min()
     return np.asarray(1 / (max(gaps.mean(), 1e-300) + gaps))
-
-
-def mixtures(history: History) -> Rows:
-    """The best row with one variable as in another row, for all of both, none twice."""
-    (best,) = history.best(1)
-    found = []
-    for where in history.space.slices.values():
-        changed = np.tile(best, (len(history.rows), 1))
-        changed[:, where] = history.rows[:, where]
-        found.append(changed)
-    return np.unique(np.concatenate(found), axis=0)
 
 
 def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
