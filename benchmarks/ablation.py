@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,7 +26,7 @@ from mergebo.experiments.suites import DESIGN, HUNDRED, SMALL, THIEF
 from mergebo.optimizers import auto
 from mergebo.problems import get
 from mergebo.sorting import EnumerationMap
-from mergebo.surrogate import ByMap, SameChoices
+from mergebo.surrogate import ByMap, SameChoices, Spacings
 from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
 
 RESULTS = Path(__file__).parent / "results" / "ablation.jsonl"
@@ -64,14 +63,6 @@ class Part:
             each.cache_clear()
 
 
-def variant(name: str, which: int, n: int) -> Any:
-    """Of a family's similarities the one with this number."""
-    return [_families[name](n)[which]]
-
-
-_families = dict(auto.FAMILIES)
-
-
 def best_only(past: auto.Past, families: tuple[str, ...] = tuple(auto.FAMILIES)) -> Any:
     """The likeliest structure with all of the evidence."""
     found = _structures(past, families)
@@ -92,7 +83,7 @@ PARTS = {
         (*ORDERS, *LARGE_ORDERS), families={"precedence": lambda n: [ByMap(EnumerationMap(n), "rank")]}
     ),
     "counting lengthscales": Part(ORDERS, instead={"unlikelihood": lambda model: model.loss}),
-    "grids of slots": Part(LAYOUTS, families={"spacings": partial(variant, "spacings", 0)}),
+    "grids of slots": Part(LAYOUTS, families={"spacings": lambda n: [Spacings(n)]}),
     "spacings": Part(LAYOUTS, "(families=['precedence','positions','neighbours','succession'])"),
     "the share of ones": Part(tuple(THIEF), instead={"SameShare": SameChoices}),
     "values drawn in": Part(tuple(THIEF), instead={"levelled": lambda values: values}),
@@ -110,7 +101,7 @@ def jobs(part: str) -> list[tuple[str, Job]]:
             if group in THIEF:
                 found.append((group, Job(THIEF[group], method, seed, 55, 5, relabelled=True)))
                 continue
-            budget = 120 if group in HUNDRED else 100
+            budget = 220 if group in HUNDRED else 100
             for instance in DESIGN:
                 problem = {**SMALL, **HUNDRED}[group].format(seed=instance)
                 found.append((group, Job(problem, method, seed, budget, 20, relabelled=True)))
