@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Compiling the first example takes seconds and machines are shared: a deadline would measure those, not the code.
@@ -12,3 +17,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # A shell that starts tests in the background has them ignore Ctrl-C, with all processes that they start; some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Callable[[str], str]:
+    """Runs commands as one types them, in an empty folder, with this environment's programs: what they print."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+
+    def run(commands: str) -> str:
+        done = subprocess.run(["bash", "-e", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
