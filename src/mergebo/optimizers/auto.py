@@ -202,6 +202,13 @@ def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[
     return {name: (model, float(weight)) for (name, model), weight in zip(models.items(), weights, strict=True)}
 
 
+def drawn(found: Mapping[str, tuple[GP, float]], rng: np.random.Generator) -> GP:
+    """The model of one of the structures, drawn by its share."""
+    models, shares = zip(*found.values(), strict=True)
+    model: GP = models[rng.choice(len(models), p=shares)]
+    return model
+
+
 def suits(space: AnySpace, family: str) -> bool:
     """Whether a family has anything to say about the shapes of a space's orders that others do not say as well."""
     for order in space.variables.values():
@@ -302,10 +309,8 @@ class Auto(Modelled):
         past = past_of(history)
         with phase("fit"):
             found = structures(past, self.families)
-            models, shares = zip(*found.values(), strict=True)
-            model: GP = models[rng.choice(len(models), p=shares)]
-            mapped = best_map(past, found) if self.maps else None
-        return mapped or model
+            model = drawn(found, rng)
+            return (best_map(past, found) if self.maps else None) or model
 
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
         space, small = history.space, history.space.width <= SMALL
