@@ -37,13 +37,17 @@ from mergebo.surrogate.places import PathCosts, fit_places
 from mergebo.surrogate.similarity import Floats
 
 FAMILIES: dict[str, Callable[[int], Sequence[Similarity]]] = {
-    "precedence": lambda n: [Joint((ByMap(EnumerationMap(n), "rank"), Ranks(n)))],
+    "precedence": lambda n: [_mallows(n), Joint((_mallows(n), Ranks(n)))],
     "positions": lambda n: [Positions(n)],
     "neighbours": lambda n: [Adjacency(n, cyclic=True)],
     "succession": lambda n: [Adjacency(n, directed=True)],
     "spacings": lambda n: [Spacings(n, columns) for columns in range(1, max(2, n // 2 + 1))],
 }
 """What may matter about an order: see the docstrings of the similarities. Of several the likeliest one is taken."""
+
+
+def _mallows(n: int) -> Similarity:
+    return ByMap(EnumerationMap(n), "rank")
 
 
 ROUND = ("neighbours", "succession", "spacings")
