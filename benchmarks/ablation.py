@@ -40,7 +40,7 @@ TOURS, ORDERS, LAYOUTS = (
 )
 LARGE_ORDERS = ("Linear ordering 100",)
 INSTANCES = {"Flow shop 20": range(100, 124)}
-"""More where runs differ most: with three instances a part was once thought to be worth nothing that is worth its place."""
+"""More where runs differ most: three instances once said the opposite of what 24 say."""
 
 
 @dataclass(frozen=True)
