@@ -17,6 +17,7 @@ from mergebo.moves import (
     MOVES,
     feasible_moves,
     move_slots,
+    move_table,
     neighbourhoods,
     other_rows,
     random_neighbours,
@@ -128,8 +129,7 @@ class Acquisition:
                 continue
 
             def moved(kind: str, a: int, b: int, where: slice = where) -> Rows:
-                changed = row.copy()
-                changed[where] = MOVES[kind](row[where], a, b)
+                changed: Rows = replaced(row, where, MOVES[kind](row[where], a, b)[None])[0]
                 return changed
 
             scans = {kind: self.scan(row, name, kind) for kind in self.moves}
@@ -138,7 +138,7 @@ class Acquisition:
                 scans = {kind: np.where(feasible_moves(order, variable, kind), v, -np.inf) for kind, v in scans.items()}
             wanted = count if variable.where is None else 4 * count  # some may not satisfy the predicate
             for kind, scanned in scans.items():
-                found += [moved(kind, a, b) for a, b in move_slots(variable.n, kind)[_contenders(scanned, wanted)].tolist()]
+                found += [*replaced(row, where, row[where][move_table(variable.n, kind, _contenders(scanned, wanted))])]
             if variable.n >= COMPOUND:
                 starts = np.cumsum([0, *map(len, scans.values())])
                 best = _best_first(np.round(np.concatenate(list(scans.values())), 4), 8 * variable.n)
