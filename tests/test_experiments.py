@@ -88,7 +88,7 @@ def test_published_records_belong_to_their_suites() -> None:
 
 
 def test_methods_are_designed_and_judged_on_different_instances() -> None:
-    designed, judged = ({case.problem for case in SUITES[name].cases} for name in ("ablation", "honest"))
+    designed, judged = ({case.problem for case in SUITES[name].cases} for name in ("design", "honest"))
     assert not designed & judged
     assert not any("seed=9" in problem for problem in designed)
     assert all("seed=9" in case.problem for name in ("honest", "large") for case in SUITES[name].cases)

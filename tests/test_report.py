@@ -230,7 +230,7 @@ def test_every_suite_is_found_again() -> None:
         assert [case for section in found for case in section.planned] == list(suite.cases)
         assert not any(section.absent for section in found)
         # Two budgets: two sections, the smaller one first.
-        plans = {"honest": ("20 + 80", "20 + 200"), "thief": ("5 + 50", "20 + 200"), "ablation": ("20 + 80", "20 + 100")}
+        plans = {"honest": ("20 + 80", "20 + 200"), "thief": ("5 + 50", "20 + 200"), "design": ("20 + 80", "20 + 100")}
         titles = [f"{name}, {plan} evaluations" for plan in plans[name]] if name in plans else [name]
         assert [section.title for section in found] == titles
 
@@ -394,7 +394,7 @@ def test_methods_with_settings_are_rows() -> None:
     records = [
         Record(job, tuple(get(job.problem).optimum.value + 5 - k + np.linspace(3, 0, 100)))
         for k, method in enumerate(methods)
-        for job in get_suite("ablation").jobs([method], range(3))
+        for job in get_suite("design").jobs([method], range(3))
         if "tsp:random(n=15" in job.problem
     ]
     section = one(*records)

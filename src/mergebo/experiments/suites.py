@@ -144,8 +144,8 @@ SUITES = {
         ("auto", "mergebo", "bops-h", "spearman", "random", "local-search"),
         seeds=range(10, 15),  # there is one instance of each, and methods were designed with the seeds below
     ),
-    "ablation": Suite(
-        "What the parts of auto are worth, on other instances; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",
+    "design": Suite(
+        "Instances that methods may be designed on; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",
         (*_instances(SMALL, DESIGN, 100, 50), *_instances(HUNDRED, DESIGN, 120, 70)),
         ("auto", "auto(maps=False)"),
         seeds=range(3),
