@@ -131,9 +131,9 @@ SUITES = {
     ),
     "large": Suite(
         "Generated instances with 300 and 1000 items, items renamed; 20 + 50 evaluations.",
-        _instances(THOUSAND, FRESH[:2], 70),
+        _instances(THOUSAND, FRESH, 70),
         ("auto", "bops-h", "random", "local-search"),
-        seeds=range(3),
+        seeds=range(5),
     ),
     "thief": Suite(
         "The travelling thief problems, items renamed; 5 + 50 and 20 + 200 evaluations.",
