@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mergebo as mb
 from mergebo import errors, problems
@@ -399,6 +401,14 @@ class TestOrdering:
         problem = problems.LOP("l", gains)
         assert problem.evaluate([0, 1, 2]) == -(1 + 2 + 3)
         assert problem.evaluate([2, 1, 0]) == -(30 + 20 + 10)
+
+    @given(st.integers(2, 40), st.integers(0, 99))
+    def test_linear_ordering_is_the_sum_over_pairs(self, n: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        problem = problems.LOP("l", rng.normal(size=(n, n)))
+        rows = problem.space.sample_rows(3, seed=rng)
+        expected = [-sum(problem.gains[a, b] for a, b in itertools.combinations(row, 2)) for row in rows]
+        np.testing.assert_allclose(problem.evaluate_rows(rows), expected, atol=1e-9)
 
     def test_without_noise_the_hidden_order_is_proved(self) -> None:
         problem = problems.get("lop:planted(n=6,noise=0.0)")

@@ -80,7 +80,7 @@ def report(
     """
     from mergebo.experiments.report import report
 
-    typer.echo(f"Written: {report(folder, ours)}")
+    typer.echo(f"Written: {report(folder, ours, progress=True)}")
 
 
 @bench.command("suites")

@@ -53,7 +53,7 @@ class Chapter:
     further: list[Table]
 
 
-def report(folder: str | Path, ours: str = "") -> Path:
+def report(folder: str | Path, ours: str = "", *, progress: bool = False) -> Path:
     """Write the report of a folder of records into it: the path of its page.
 
     The others are compared with the method `ours`; by default with auto or mergebo.
@@ -62,6 +62,8 @@ def report(folder: str | Path, ours: str = "") -> Path:
     """
     with extra("bench"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
+    from rich.console import Console
+    from rich.progress import track
 
     from mergebo.experiments.figures import styles
 
@@ -73,7 +75,10 @@ def report(folder: str | Path, ours: str = "") -> Path:
         raise unknown_choice(f"method in {folder}", ours, known)
     (target / "figures").mkdir(exist_ok=True)
     look = styles(known)
-    chapters = [_chapter(section, look, target) for section in found]
+    shown: dict[str, Any] = {"console": Console(stderr=True), "transient": True, "disable": not progress}
+    for runs in track([runs for section in found for runs in section.runs], "random search, to compare with", **shown):
+        _ = runs.random  # simulated, and remembered: what takes the time in large problems
+    chapters = [_chapter(section, look, target) for section in track(found, "tables and figures", **shown)]
     content = {
         "chapters": chapters,
         "failed": [record for record in records if record.error],

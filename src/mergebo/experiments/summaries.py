@@ -42,6 +42,9 @@ OURS = ("auto", "mergebo")
 """The method that others are compared with: the first of these that was run."""
 
 
+NAMED = 6
+"""Problems that a remark names one by one."""
+
 PARTLY = " A figure over some of the suite's problems only, where the others were not run, says over how many."
 
 
@@ -433,15 +436,20 @@ def remarks(section: Section) -> list[str]:
         absent = [runs for runs in section.runs if method not in runs.records]
         if absent:
             said.append(f"{method} has no finished run on {_classes(section, absent)}.")
+    alike: dict[tuple[str, str], list[str]] = {}
+    for method in section.methods:
         lacking: dict[str, list[Runs]] = {}
         for runs in section.runs:
             if seeds := missing_seeds(runs, section.seeds).get(method):
                 lacking.setdefault(_ranges(seeds), []).append(runs)
         for seeds_, which in lacking.items():
-            said.append(
-                f"{method} lacks the seeds {seeds_}, which others have, on {_classes(section, which)}: "
-                "paired comparisons leave them out."
-            )
+            alike.setdefault((seeds_, _classes(section, which)), []).append(method)
+    for (seeds_, where), methods in alike.items():
+        lack = "lacks" if len(methods) == 1 else "lack"
+        said.append(
+            f"{_listed(methods)} {lack} the seeds {seeds_}, which others have, on {where}: "
+            "paired comparisons leave them out."
+        )
     beaten = [
         f"{runs.case.problem} ({method})"
         for runs in section.runs
@@ -525,11 +533,16 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _classes(section: Section, chosen: Sequence[Runs]) -> str:
-    """Names of cases; of a class where all of it is meant."""
+    """Names of cases; of a class where all of it is meant, or so many of them that names would be a long list."""
     names: list[str] = []
     for group, runs in section.groups.items():
         some = [each for each in runs if each in chosen]
-        names += [group] if len(some) == len(runs) else [section.label(each) for each in some]
+        if len(some) == len(runs):
+            names.append(group)
+        elif len(chosen) > NAMED and some:
+            names.append(f"{len(some)} of {len(runs)} of {group}")
+        else:
+            names += [section.label(each) for each in some]
     return "all problems" if len(chosen) == len(section.runs) > 1 else _listed(names)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError, ShapeError
 from mergebo.permutations import Seed, generator, sample
 from mergebo.problems.base import Optimum, OrderProblem, Problem, Values
@@ -34,12 +35,25 @@ class LOP(OrderProblem):
         return self.n * self.n
 
     def _evaluate(self, rows: Rows) -> Values:
-        earlier, later = np.triu_indices(self.n, 1)
-        values: Values = -self.gains.reshape(-1).take(rows[:, earlier] * self.n + rows[:, later]).sum(axis=-1)
+        gained = np.empty((len(rows), self.n * (self.n - 1) // 2))
+        _gather(rows, self.gains, gained)
+        values: Values = -gained.sum(axis=-1)
         return values
 
     def _describe(self) -> str:
         return f"the best linear order of {self.n} items by {self.n * (self.n - 1) // 2} pairwise gains"
+
+
+@jit
+def _gather(rows: Rows, gains: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """The gains of all pairs of slots, as `np.triu_indices` has them: item by item, which large matrices need to be fast."""
+    for t in range(len(rows)):
+        k = 0
+        for i in range(rows.shape[1]):
+            of_item = gains[rows[t, i]]
+            for j in range(i + 1, rows.shape[1]):
+                out[t, k] = of_item[rows[t, j]]
+                k += 1
 
 
 def planted(name: str, n: int, seed: Seed, noise: float = 0.5) -> LOP:
