@@ -83,7 +83,9 @@ results: $(READY)  ## run what is missing in docs/results (hours, if it is empty
 	$(RUN) --suite audit --out docs/results/audit
 	$(RUN) --suite honest --methods auto,bops-h,random,local-search,genetic --out docs/results/honest
 	$(RUN) --suite honest --methods mergebo,optuna-tpe --only '$(LOW)' --out docs/results/honest
-	for suite in paper-low paper-high audit honest; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
+	$(RUN) --suite large --methods auto,random,local-search --out docs/results/large
+	$(RUN) --suite thief --out docs/results/thief
+	for suite in paper-low paper-high audit honest large thief; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
