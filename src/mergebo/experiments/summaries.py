@@ -432,24 +432,23 @@ def remarks(section: Section) -> list[str]:
             f"Random search finds the reference of {_listed([runs.case.problem for runs in trivial])} by itself: "
             "there is no score there."
         )
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for method in section.methods:
         absent = [runs for runs in section.runs if method not in runs.records]
         if absent:
-            said.append(f"{method} has no finished run on {_classes(section, absent)}.")
-    alike: dict[tuple[str, str], list[str]] = {}
-    for method in section.methods:
+            alike.setdefault(("has", "have", f"no finished run on {_classes(section, absent)}."), []).append(method)
         lacking: dict[str, list[Runs]] = {}
         for runs in section.runs:
             if seeds := missing_seeds(runs, section.seeds).get(method):
                 lacking.setdefault(_ranges(seeds), []).append(runs)
         for seeds_, which in lacking.items():
-            alike.setdefault((seeds_, _classes(section, which)), []).append(method)
-    for (seeds_, where), methods in alike.items():
-        lack = "lacks" if len(methods) == 1 else "lack"
-        said.append(
-            f"{_listed(methods)} {lack} the seeds {seeds_}, which others have, on {where}: "
-            "paired comparisons leave them out."
-        )
+            where = _classes(section, which)
+            what = f"the seeds {seeds_}, which others have, on {where}: paired comparisons leave them out."
+            alike.setdefault(("lacks", "lack", what), []).append(method)
+    said += [
+        f"{_listed(methods)} {one if len(methods) == 1 else several} {what}"
+        for (one, several, what), methods in alike.items()
+    ]
     beaten = [
         f"{runs.case.problem} ({method})"
         for runs in section.runs
