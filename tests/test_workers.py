@@ -32,7 +32,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from mergebo.cli import main, processes, studies, workers
 from mergebo.cli.processes import is_dead, is_here, this_process
-from mergebo.cli.studies import REASON, STOPPED, WORKER, Study, load, standing
+from mergebo.cli.studies import REASON, STOPPED, WORKER, Study, load, standing, was_cut_short
 from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, params, suggest
 
 SERVER = os.environ.get("MERGEBO_TEST_POSTGRESQL")
@@ -217,9 +217,14 @@ class Place:
         return [trial for trial in every if f":{process.pid}:" in trial.user_attrs.get(WORKER, "")]
 
     def check(self, budget: int, repeated: int = 0, failed: int = 0) -> list[FrozenTrial]:
-        """Storage and log say the same: as many trials as the budget, no number twice, no order twice but after a death."""
+        """Storage and log say the same: as many trials as the budget, no number twice, no order twice but after a death.
+
+        A worker that died before it saw that its trial is beyond the budget leaves it, for a larger budget.
+        """
         study = self.study
-        trials, every = study.trials(), study.every_trial()
+        every = study.every_trial()
+        beyond = {trial.number: trial for trial in standing(every)[budget:]}
+        trials = [trial for trial in study.trials() if trial.number not in beyond]
         done = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         begun = self.lines("begin")
         assert Counter(trial.state.name for trial in trials) == Counter(COMPLETE=budget - failed, FAIL=failed)
@@ -227,6 +232,8 @@ class Place:
         assert max(Counter(number for number, _ in begun).values()) == 1
         assert {(trial.number, " ".join(study.point(trial)["order"])) for trial in done} <= set(begun)
         assert [trial.value for trial in done] == [trial.number for trial in done]
+        assert not beyond.keys() & dict(begun).keys()
+        assert all(was_cut_short(trial) for trial in beyond.values())
         orders = Counter(order for _, order in begun)
         assert len(orders) == budget
         assert len(begun) == budget + repeated
@@ -446,11 +453,27 @@ def test_killed_again_and_again(place: Place) -> None:
         kills += other.is_alive()
         place.kill(other)
     place.wait(steady, seconds=30 + 2 * budget)
-    place.wait(place.optimize(budget))  # one that was killed later than that may have left a trial beyond the budget
+    place.wait(place.optimize(budget))  # buries what one that was killed later than that has left
     print(f"{kills} kills")
     repeated = len(place.lines("begin")) - budget
     place.check(budget, repeated)
     assert repeated <= 2 * kills
+
+
+@on(["journal"])
+def test_a_worker_that_died_before_it_dropped_what_is_beyond_the_budget(place: Place) -> None:
+    """The trial waits for a larger budget."""
+    place.wait(place.optimize(2))
+    space = place.study.space
+    point = params(space, {"order": ["f", "e", "d", "c", "b", "a"]})
+    made = optuna.create_trial(state=FAIL, params=point, distributions=distributions(space), user_attrs={WORKER: "one:1:1"})
+    place.study.optuna.add_trial(made)
+    place.wait(place.optimize(2))
+    place.check(2)
+    assert [trial.state for trial in place.study.trials()[2:]] == [TrialState.WAITING]
+    place.wait(place.optimize(3))
+    place.check(3)
+    assert place.lines("begin")[-1] == (3, "f e d c b a")
 
 
 @on(["journal"])
