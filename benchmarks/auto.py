@@ -1,18 +1,22 @@
 """Seconds that `auto`, the default method, takes for one `ask`, fits of all its models included. Run by `make bench`.
 
 Results are those of a run: random points, then random neighbours of the best so far, then what the method itself asks for.
-Seconds are those of the processor, on which others may run as well.
+Seconds are those of the processor, on which others may run as well, but where threads are compared: there they are those of
+the clock.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from collections.abc import Callable
 from itertools import chain
 from statistics import mean
 
 import numpy as np
-from harness import Row, run, seconds
+from harness import Row, faster, run, seconds
+from threadpoolctl import threadpool_limits
 
 import mergebo as mb
 from mergebo.moves import MOVES, random_neighbours
@@ -44,15 +48,20 @@ def climbed(problem: mb.problems.Problem, count: int) -> mb.Optimizer:
     return mb.Optimizer.from_state({**state, "trials": trials, "finished": list(range(count))})
 
 
-def ask_seconds(name: str, n: int) -> list[float]:
+Asking = Callable[[mb.Optimizer], mb.Trial]
+
+
+def ask_seconds(
+    name: str, n: int, ask: Asking = mb.Optimizer.ask, clock: Callable[[], float] = time.process_time
+) -> list[float]:
     """Of the first ask, after which a run is warm, and of `ASKS` more up to the one with `RESULTS` results."""
     problem = mb.problems.get(name, n=n)
     optimizer = climbed(problem, RESULTS - ASKS)
     times = []
     for _ in range(1 + ASKS):
-        start = time.process_time()
-        trial = optimizer.ask()
-        times.append(time.process_time() - start)
+        start = clock()
+        trial = ask(optimizer)
+        times.append(clock() - start)
         optimizer.tell(trial, float(problem.evaluate(trial.point)))
     return times
 
@@ -74,6 +83,25 @@ def all_asking() -> list[Row]:
     return list(chain.from_iterable(asking(name, n, bar) for (name, n), bar in BARS.items()))
 
 
+def on_all_processors(optimizer: mb.Optimizer) -> mb.Trial:
+    """An ask as it would be if nobody kept NumPy and SciPy from using threads."""
+    with threadpool_limits(os.cpu_count(), user_api="blas"):
+        asked: mb.Trial = mb.Optimizer.ask.__wrapped__(optimizer)
+        return asked
+
+
+def threads() -> list[Row]:
+    """Asks on one thread and on several."""
+    rows = []
+    for name, n in (("cells:random", 30), ("lop:planted", 280)):
+        (_, *ours), (_, *theirs) = (
+            ask_seconds(name, n, ask, time.perf_counter) for ask in (mb.Optimizer.ask, on_all_processors)
+        )
+        what = f"ask, {name}, n = {n}, against {os.cpu_count()} threads"
+        rows.append(faster(what, sum(ours), sum(theirs), rounds_of=ASKS))
+    return rows
+
+
 if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__).parse_args()
-    run("auto", [all_asking], f"mean processor time of {ASKS} asks")
+    run("auto", [all_asking, threads], f"mean processor time of {ASKS} asks")

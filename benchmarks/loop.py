@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.table import Table
 
 import mergebo as mb
-from mergebo.experiments.jobs import made_with, one_thread
+from mergebo.experiments.jobs import made_with
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import DESIGN, SMALL
+from mergebo.threads import one_thread
 
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 INITIAL, TRIALS, SIZE = 20, 80, 8

@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 import mergebo as mb
-from mergebo.experiments.jobs import one_thread
 from mergebo.experiments.solvers import SOLVERS, Spent
 from mergebo.spaces import Rows
+from mergebo.threads import one_thread
 
 BUDGET, INITIAL, SEEDS = 60, 20, 20
 NOISE = 2.0

@@ -19,10 +19,11 @@ import optuna
 from harness import Row, run, seconds
 
 import mergebo as mb
-from mergebo.experiments.jobs import made_with, one_thread
+from mergebo.experiments.jobs import made_with
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.integrations.optuna import PermutationSampler, suggest_permutation
 from mergebo.problems.reference import solve
+from mergebo.threads import one_thread
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
 TRIALS = 60

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
 LAYERS = [
-    ["errors", "stopwatch", "look"],
+    ["errors", "stopwatch", "threads", "look"],
     ["compiled", "calls"],
     ["permutations"],
     ["rules", "spaces", "space_data", "sorting", "moves", "beliefs"],

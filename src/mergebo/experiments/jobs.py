@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -23,6 +21,7 @@ from mergebo.optimizers.optimizer import Design
 from mergebo.problems import Problem, get
 from mergebo.spaces import Rows
 from mergebo.stopwatch import collect
+from mergebo.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -160,23 +159,6 @@ class _Evaluations:
         self.values.append(value)
         self._since = time.perf_counter()
         return value
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Numerical libraries use one thread within: jobs run side by side, and results do not depend on their number."""
-    import torch
-
-    with extra("bench"):
-        from threadpoolctl import threadpool_limits
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=1)

@@ -30,6 +30,7 @@ from mergebo.optimizers.recommendation import posterior
 from mergebo.space_data import Where, space_from_data, space_to_data
 from mergebo.spaces import AnySpace, Rows
 from mergebo.surrogate.similarity import Floats
+from mergebo.threads import one_blas_thread
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
@@ -180,6 +181,7 @@ class Optimizer:
         kept.sort(key=lambda trial: (float(np.ravel(trial.value)[0]), trial.id))
         return Front(tuple(kept), self._signs * values, self._signs)
 
+    @one_blas_thread()
     def _expected(self) -> list[Trial]:
         """What noisy results say about each point that was measured."""
         done, _, _ = self._results()
@@ -201,6 +203,7 @@ class Optimizer:
         """Numbers as a trial holds them: one, or a tuple with several objectives."""
         return tuple(numbers.tolist()) if self.objectives > 1 else float(numbers[0])
 
+    @one_blas_thread()
     def ask(self, count: int | None = None) -> Any:
         """The next trial, or a list of `count` trials for a batch, none of them twice; fewer if there are no more points.
 
@@ -379,6 +382,7 @@ class Optimizer:
             int(exponents[objective]),
         )
 
+    @one_blas_thread()
     def explain(self, objective: int | None = None) -> Explanation:
         """What the results so far say: which structure they support, and what moves the value; for every method alike.
 

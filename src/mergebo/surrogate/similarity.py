@@ -307,9 +307,8 @@ class Spacings(Similarity):
         return Spacings(self.n, cyclic=True) if "cycle" in variable.symmetry else super().shaped(variable)
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        i, j = np.triu_indices(self.n, 1)
-        gaps, spread = _gaps(self.n, self.columns, self.cyclic)
-        x, y = (gaps[ranks[:, i], ranks[:, j]] for ranks in (invert(a), invert(b)))
+        _, spread = _gaps(self.n, self.columns, self.cyclic)
+        x, y = (_gaps_of_pairs(self, each.astype(np.int16).tobytes()) for each in (a, b))
         return np.asarray((spread - x @ y.T) / max(1e-9, spread), np.float64)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
@@ -317,8 +316,7 @@ class Spacings(Similarity):
         gaps, spread = _gaps(self.n, self.columns, self.cyclic)
 
         def scan(part: Rows, out: NDArray[Any]) -> None:
-            ranks = invert(part).T
-            walks.gap_steps(centre, gaps, np.ascontiguousarray(gaps[ranks[:, None], ranks[None]]), steps, out)
+            walks.gap_steps(centre, gaps, _gaps_of_items(self, part.astype(np.int16).tobytes()), steps, out)
 
         change = _scanned(rows, len(move_slots(self.n, move)), np.float32, WALKED, scan)
         return _blocks(change, -weights[0] / max(1e-9, spread), weights[0] * self.distance(centre[None], rows))
@@ -335,6 +333,26 @@ def _gaps(n: int, columns: int, cyclic: bool) -> tuple[Singles, float]:
     gaps -= gaps[above].mean() if n > 1 else 0
     gaps.setflags(write=False)
     return gaps, float((gaps[above] ** 2).sum())
+
+
+@lru_cache(maxsize=2)
+def _gaps_of_pairs(alike: Spacings, orders: bytes) -> Singles:
+    """The gap of every pair of items in every order, `(orders, pairs)`.
+
+    Remembered, as the next one: a climb compares row after row with the same known ones.
+    """
+    i, j = np.triu_indices(alike.n, 1)
+    gaps, _ = _gaps(alike.n, alike.columns, alike.cyclic)
+    ranks = invert(np.frombuffer(orders, np.int16).reshape(-1, alike.n))
+    return np.asarray(gaps[ranks[:, i], ranks[:, j]])
+
+
+@lru_cache(maxsize=1)
+def _gaps_of_items(alike: Spacings, orders: bytes) -> Singles:
+    """The same from item to item, `(n, n, orders)`."""
+    gaps, _ = _gaps(alike.n, alike.columns, alike.cyclic)
+    ranks = invert(np.frombuffer(orders, np.int16).reshape(-1, alike.n)).T
+    return np.ascontiguousarray(gaps[ranks[:, None], ranks[None]])
 
 
 @dataclass(frozen=True)
