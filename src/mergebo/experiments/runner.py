@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
@@ -126,6 +127,8 @@ def _results(jobs: Iterable[Job], workers: int, cluster: str | None, load: str |
             stack.enter_context(parallel_config(backend="dask"))
             settings: dict[str, Any] = {"n_jobs": -1}
         else:
+            # Workers that hold much memory after a job are replaced, which is no news: what they remember is worth little.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
             stack.enter_context(parallel_config(backend="loky", inner_max_num_threads=1))
             settings = {"n_jobs": workers}
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1, **settings)
