@@ -81,7 +81,9 @@ def elsewhere_and_silent() -> None:
 
 
 def slow_to_give_signs() -> None:
+    """So slow that after an outage another one may look for the dead before it has given a sign."""
     workers.BEAT = 1.4
+    studies.SILENCE = 2 * SILENCE  # several signs, also on a busy machine
 
 
 def elsewhere_and_slow_to_give_signs() -> None:
@@ -639,7 +641,7 @@ if SERVER:  # else there is nothing to test, and nothing to skip
         here = place.optimize(10, slow_to_give_signs, jobs=2)
         place.begun(4)
         with Outage(place):
-            time.sleep(SILENCE + 1)
+            time.sleep(2 * SILENCE + 1)
         place.begun(8)
         time.sleep(1)
         for hold in holds:
