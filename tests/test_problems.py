@@ -683,6 +683,12 @@ class TestLoaders:
             ("ttp", TTP.replace("1 7 5 2", "1 7 5 3"), r"cities 1\.\.2, got 3"),
             ("ttp", TTP.replace("ITEMS SECTION", "ITEM SECTION"), "expected ITEMS SECTION"),
             ("ttp", TTP.replace("RENTING RATIO: 2\n", ""), "no RENTING RATIO"),
+            (
+                "ttp",
+                TTP.replace("SPEED: 0.1", "SPEED: 1.1"),
+                "MIN SPEED must be above 0 and at most MAX SPEED, got 1.1 and 1",
+            ),
+            ("ttp", TTP.replace("SPEED: 0.1", "SPEED: 0"), "above 0"),
         ],
     )
     def test_broken_files(self, tmp_path: Path, reader: str, text: str, message: str) -> None:

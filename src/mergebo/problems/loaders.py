@@ -199,6 +199,9 @@ def read_ttp(file: str | TextFile, name: str | None = None, **options: Any) -> T
     if header.get("EDGE_WEIGHT_TYPE") != "CEIL_2D":
         lines.fail(f"EDGE_WEIGHT_TYPE must be CEIL_2D, got {header.get('EDGE_WEIGHT_TYPE')!r}")
     n, items = lines.count(header, "DIMENSION"), lines.count(header, "NUMBER OF ITEMS")
+    slowest, fastest = lines.value(header, "MIN SPEED"), lines.value(header, "MAX SPEED")
+    if not 0 < slowest <= fastest:
+        lines.fail(f"MIN SPEED must be above 0 and at most MAX SPEED, got {slowest:g} and {fastest:g}")
     coordinates = lines.table(n, "city, x, y")
     section = lines.next("ITEMS SECTION")
     if not section.startswith("ITEMS SECTION"):
@@ -214,7 +217,7 @@ def read_ttp(file: str | TextFile, name: str | None = None, **options: Any) -> T
         cities.astype(np.int64) - 1,
         capacity=lines.value(header, "CAPACITY OF KNAPSACK"),
         rent=lines.value(header, "RENTING RATIO"),
-        min_speed=lines.value(header, "MIN SPEED"),
-        max_speed=lines.value(header, "MAX SPEED"),
+        min_speed=slowest,
+        max_speed=fastest,
         **options,
     )
