@@ -342,6 +342,9 @@ class TestThief:
         for change, error, message in [
             ({"weights": np.ones(2)}, errors.ShapeError, "got 1, 2, 1"),
             ({"cities": np.array([2])}, errors.ArgumentError, r"cities 0\.\.1"),
+            ({"weights": np.zeros(1)}, errors.ArgumentError, "that of item 0 is 0"),
+            ({"weights": np.array([np.nan])}, errors.ArgumentError, "that of item 0 is nan"),
+            ({"capacity": 0}, errors.ArgumentError, "capacity must be above 0, got 0"),
             ({"min_speed": 0}, errors.ArgumentError, "0 < min"),
             ({"overweight": "repairs"}, errors.ArgumentError, "did you mean 'repair'"),
         ]:
@@ -688,7 +691,9 @@ class TestLoaders:
                 TTP.replace("SPEED: 0.1", "SPEED: 1.1"),
                 "MIN SPEED must be above 0 and at most MAX SPEED, got 1.1 and 1",
             ),
-            ("ttp", TTP.replace("SPEED: 0.1", "SPEED: 0"), "above 0"),
+            ("ttp", TTP.replace("SPEED: 0.1", "SPEED: 0"), "MIN SPEED must be above 0"),
+            ("ttp", TTP.replace("KNAPSACK: 5", "KNAPSACK: 0"), "CAPACITY OF KNAPSACK must be above 0, got 0"),
+            ("ttp", TTP.replace("1 7 5 2", "1 7 0 2"), "weights must be above 0; that of item 1 is 0"),
         ],
     )
     def test_broken_files(self, tmp_path: Path, reader: str, text: str, message: str) -> None:

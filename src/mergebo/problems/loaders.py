@@ -202,6 +202,9 @@ def read_ttp(file: str | TextFile, name: str | None = None, **options: Any) -> T
     slowest, fastest = lines.value(header, "MIN SPEED"), lines.value(header, "MAX SPEED")
     if not 0 < slowest <= fastest:
         lines.fail(f"MIN SPEED must be above 0 and at most MAX SPEED, got {slowest:g} and {fastest:g}")
+    capacity = lines.value(header, "CAPACITY OF KNAPSACK")
+    if not capacity > 0:
+        lines.fail(f"CAPACITY OF KNAPSACK must be above 0, got {capacity:g}")
     coordinates = lines.table(n, "city, x, y")
     section = lines.next("ITEMS SECTION")
     if not section.startswith("ITEMS SECTION"):
@@ -209,13 +212,16 @@ def read_ttp(file: str | TextFile, name: str | None = None, **options: Any) -> T
     profits, weights, cities = lines.table(items, "item, profit, weight, city").T
     if not ((cities >= 1) & (cities <= n)).all():
         lines.fail(f"items are in cities 1..{n}, got {cities[(cities < 1) | (cities > n)][0]:g}")
+    if not (weights > 0).all():
+        light = int(np.argmin(weights > 0))
+        lines.fail(f"weights must be above 0; that of item {light + 1} is {weights[light]:g}")
     return TTP(
         name or f"ttp:{Path(lines.file).stem}",
         coordinates,
         profits,
         weights,
         cities.astype(np.int64) - 1,
-        capacity=lines.value(header, "CAPACITY OF KNAPSACK"),
+        capacity=capacity,
         rent=lines.value(header, "RENTING RATIO"),
         min_speed=slowest,
         max_speed=fastest,

@@ -51,6 +51,11 @@ class TTP(Problem):
             raise ArgumentError(
                 f"items are in cities 0..{len(self.coordinates) - 1}, got {self.cities.min()}..{self.cities.max()}"
             )
+        if not (self.weights > 0).all():
+            light = int(np.argmin(self.weights > 0))
+            raise ArgumentError(f"weights must be above 0; that of item {light} is {self.weights[light]:g}")
+        if not self.capacity > 0:
+            raise ArgumentError(f"capacity must be above 0, got {self.capacity}")
         if not 0 < self.min_speed <= self.max_speed:
             raise ArgumentError(f"speeds must satisfy 0 < min <= max, got {self.min_speed} and {self.max_speed}")
         if self.overweight not in get_args(Overweight):
