@@ -620,43 +620,43 @@ class TestEnd:
     def test_timeout(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "GRACE", 10)  # not needed by a program that does as it is told
         start = time.monotonic()
-        with pytest.raises(ProgramError, match=r"took longer than 0.3 s and was ended; its standard error ends: slow$"):
-            measure(script("echo 1; echo slow >&2; echo $$ > pid; exec sleep 30") + " {order}", timeout=0.3)
-        assert 0.3 <= time.monotonic() - start < 3
+        with pytest.raises(ProgramError, match=r"took longer than 1 s and was ended; its standard error ends: slow$"):
+            measure(script("echo 1; echo slow >&2; echo $$ > pid; exec sleep 30") + " {order}", timeout=1)
+        assert 1 <= time.monotonic() - start < 8
         assert not alive(int(Path("pid").read_text()))
 
     def test_timeout_ends_children(self) -> None:
         with pytest.raises(ProgramError, match="took longer"):
-            measure(script("sleep 30 & echo $! > pid; wait") + " {order}", timeout=0.3)
+            measure(script("sleep 30 & echo $! > pid; wait") + " {order}", timeout=1)
         assert not alive(int(Path("pid").read_text()))
 
     def test_chance_to_tidy_up(self) -> None:
         with pytest.raises(ProgramError, match="took longer"):
-            measure(script("trap 'echo tidy > said; exit' TERM; sleep 30 & wait") + " {order}", timeout=0.3)
+            measure(script("trap 'echo tidy > said; exit' TERM; sleep 30 & wait") + " {order}", timeout=1)
         assert Path("said").read_text() == "tidy\n"
 
     def test_signal_is_ignored(self) -> None:
         start = time.monotonic()
         with pytest.raises(ProgramError, match="took longer"):
-            measure(script("trap '' TERM; echo $$ > pid; while :; do sleep 0.2; done") + " {order}", timeout=0.3)
-        assert 0.8 <= time.monotonic() - start < 4
+            measure(script("trap '' TERM; echo $$ > pid; while :; do sleep 0.2; done") + " {order}", timeout=1)
+        assert 1 + module.GRACE <= time.monotonic() - start < 20
         assert not alive(int(Path("pid").read_text()))
 
     def test_timeout_of_a_program_that_prints_without_end(self) -> None:
         start = time.monotonic()
         with pytest.raises(ProgramError, match="took longer"):
-            measure("yes {order}", {"order": ["1"]}, timeout=0.3)
-        assert time.monotonic() - start < 3
+            measure("yes {order}", {"order": ["1"]}, timeout=1)
+        assert time.monotonic() - start < 20
 
     def test_timeout_of_a_program_that_closed_its_output(self) -> None:
         with pytest.raises(ProgramError, match="took longer"):
-            measure(script("exec >&- 2>&-; sleep 30") + " {order}", timeout=0.3)
+            measure(script("exec >&- 2>&-; sleep 30") + " {order}", timeout=1)
         assert measure(script("echo 3; exec >&- 2>&-; sleep 0.2") + " {order}", timeout=5) == (3,)
 
     def test_child_that_holds_the_output(self) -> None:
         start = time.monotonic()
         assert measure(script("sleep 30 & echo $! > pid; echo 3") + " {order}") == (3,)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 20
         child = int(Path("pid").read_text())
         assert alive(child), "what a program leaves behind when it ended by itself is its own affair"
         os.kill(child, signal.SIGKILL)
@@ -665,7 +665,9 @@ class TestEnd:
         assert measure(script("(sleep 0.2; echo 4) & echo 3") + " {order}") == (4,)
 
     @pytest.mark.parametrize("shell", [False, True])
-    def test_stop(self, shell: bool) -> None:
+    def test_stop(self, shell: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        if not shell:  # the system may be slow to forget children of a shell, which is then killed for good measure
+            monkeypatch.setattr(module, "GRACE", 10)
         program = Program(script("echo $$ > pid; exec sleep 30") + " {order}", shell=shell, retries=5)
         caught: list[BaseException] = []
 
@@ -681,8 +683,7 @@ class TestEnd:
         pid = int(wait_for("pid"))
         start = time.monotonic()
         program.stop()
-        # The system may be slow to forget children of a shell, which is then killed for good measure.
-        assert time.monotonic() - start < 1 + shell * module.GRACE
+        assert time.monotonic() - start < 8
         assert not alive(pid)
         for thread in threads:
             thread.join(5)
@@ -696,7 +697,7 @@ class TestEnd:
         start = time.monotonic()
         program.stop()
         program.stop()
-        assert time.monotonic() - start < 0.1
+        assert time.monotonic() - start < module.GRACE
 
     def test_interrupt_ends_the_program(self) -> None:
         """Ctrl-C in the thread that measures."""
@@ -748,7 +749,7 @@ class TestRetries:
 
     def test_bad_output_and_timeouts_are_tried_again(self) -> None:
         text = "echo x >> runs; case $(wc -l < runs) in 1) sleep 30;; 2) echo nan;; *) echo 5;; esac"
-        assert measure(script(text) + " {order}", retries=2, timeout=0.5) == (5,)
+        assert measure(script(text) + " {order}", retries=2, timeout=2) == (5,)
         assert self.runs() == 3
 
     def test_result_of_a_failed_run_is_forgotten(self) -> None:
