@@ -277,6 +277,17 @@ def test_an_unknown_optimum_is_remarked() -> None:
     assert "No reference value is known for tsp:random(n=9,seed=77)" in remarks(section)[0]
 
 
+def test_few_problems_are_remarked(paired: list[Record]) -> None:
+    def said(*records: Record) -> str:
+        return " ".join(each for each in remarks(one(*records)) if "say little" in each)
+
+    runs = [record("random", 0, [1e9], case.problem) for case in SUITES["paper-low"].cases]
+    assert said(runs[0]) == ""
+    assert "over 2 problems" in said(*runs[:2])
+    assert "over 4 problems" in said(*runs)
+    assert said(*paired) == ""
+
+
 def test_a_reference_that_random_search_finds_is_remarked() -> None:
     section = one(record("random", 0, [9896.0], "tsp:pcb15-0"))
     runs = section.runs[0]

@@ -44,6 +44,8 @@ OURS = ("auto", "mergebo")
 
 NAMED = 6
 """Problems that a remark names one by one."""
+FEW = 5
+"""Problems below which the spread between them is hardly known."""
 
 PARTLY = " A figure over some of the suite's problems only, where the others were not run, says over how many."
 
@@ -414,7 +416,7 @@ def _sooner(section: Section, other: str, stage: int) -> str:
 
 
 def remarks(section: Section) -> list[str]:
-    """What a reader must know about gaps in the data."""
+    """What a reader must know about the data: gaps, and what they cannot tell."""
     said = []
     if section.absent:
         listed = _listed(_case_names(section))
@@ -457,6 +459,11 @@ def remarks(section: Section) -> list[str]:
     ]
     if beaten:
         said.append(f"Better than the reference, which was the best known value: {_listed(beaten)}.")
+    if 1 < len(section.runs) < FEW:
+        said.append(
+            f"Standard errors and intervals over {len(section.runs)} problems say little; "
+            "the tables of regret and of best values have the spread over seeds."
+        )
     return said
 
 
@@ -473,7 +480,8 @@ def setup(section: Section) -> list[tuple[str, str]]:
     sizes = sorted({order.n for order in orders})
     items = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
     renamed = {runs.case.relabelled for runs in section.runs}
-    named = "renamed at random for every seed" if renamed == {True} else "as given" if renamed == {False} else "both"
+    ways = {False: "as given", True: "renamed at random for every seed"}
+    named = " and ".join(ways[each] for each in sorted(renamed))
     return [
         ("problems", f"{problems} in {_count(len(section.groups), 'class', 'classes')}"),
         ("methods", ", ".join(section.methods)),
