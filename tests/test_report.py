@@ -671,6 +671,17 @@ def test_a_curve_at_zero_stays_in_sight() -> None:
     assert "along the bottom" not in caption
 
 
+@pytest.mark.parametrize("factor", [1.02, 1.2, 1.8, 2.5, 7, 50, 1e4])
+@pytest.mark.parametrize("least", [1.1, 3.3, 8.5])
+def test_an_axis_of_regrets_can_be_read(least: float, factor: float) -> None:
+    optimum = 9896  # of chr15a
+    section = one(record("random", 0, [optimum + 100 * least * factor, optimum + 100 * least]))
+    figure, _ = convergence("QAP", section.runs, styles(section.methods))
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    assert 2 <= sum(low <= mark <= high for mark in axes.get_yticks()) <= 9
+
+
 def test_the_readme_has_the_scores_of_the_committed_runs() -> None:
     root = Path(__file__).parents[1]
     scores = json.loads((root / "docs/results/honest/metrics.json").read_text())["suites"]["honest, 20 + 80 evaluations"][

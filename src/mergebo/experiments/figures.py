@@ -111,7 +111,8 @@ def _logarithmic(axes: Axes, means: Sequence[Floats], deviations: Sequence[Float
     axes.set_yscale("log")
     axes.set_ylim(floor, top)
     marks = (1, 1.5, 2, 3, 4, 6, 8) if top < 8 * floor else (1, 2, 5) if top < 1e3 * floor else (1,)
-    axes.yaxis.set_major_locator(LogLocator(subs=marks))
+    # Within a factor of two the axis is nearly plain, and those marks may be one or none.
+    axes.yaxis.set_major_locator(LogLocator(subs=marks) if top > 2 * floor else MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: quoted_figure(value)))
     return floor
