@@ -30,3 +30,8 @@ def shell(tmp_path: Path) -> Callable[[str], str]:
         return done.stdout
 
     return run
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden traces as they are now")
+    parser.addoption("--golden-exact", action="store_true", help="compare every digit of the golden traces")
