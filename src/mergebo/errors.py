@@ -7,12 +7,14 @@ code which never heard of mergebo catches it too. Messages show the offending va
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 __all__ = [
     "ArgumentError",
     "ExhaustedError",
+    "ExperimentalWarning",
     "InstanceFileError",
     "InvalidCodeError",
     "MergeboError",
@@ -31,6 +33,7 @@ __all__ = [
     "TrialError",
     "UnsupportedError",
     "extra",
+    "require",
     "unknown_choice",
 ]
 
@@ -111,6 +114,10 @@ class MissingExtraError(MergeboError, ImportError):
     """A package that is not installed; the message says which extra of mergebo brings it."""
 
 
+class ExperimentalWarning(UserWarning):
+    """Something is used that may change or disappear in any release."""
+
+
 @contextmanager
 def extra(name: str) -> Iterator[None]:
     """Around the imports of what an extra of mergebo brings: a package that is missing is an error with the way out."""
@@ -119,6 +126,14 @@ def extra(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         package = (error.name or "a package").partition(".")[0]
         raise MissingExtraError(f"{package} is not installed; get it with: pip install 'mergebo[{name}]'") from error
+
+
+def require(name: str, *packages: str) -> None:
+    """An error if a package of an extra is not installed; none is loaded. For checks before anything is run."""
+    with extra(name):
+        for package in packages:
+            if importlib.util.find_spec(package) is None:
+                raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 def unknown_choice(what: str, given: object, choices: Iterable[str]) -> ArgumentError:
