@@ -2,29 +2,39 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 PYTEST := python -m pytest -n auto --dist worksteal
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo explain examples test lint format wheel coverage oldest mutants docs pictures bench results clean
+.PHONY: help demo explain examples test lint format wheel without-torch coverage oldest mutants docs pictures bench results clean
 
 help:  ## say what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 22
 
-$(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "mergebo needs Python 3.11 or later; say which with: make PYTHON=python3.11 ..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+define install  # the package with these extras
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "mergebo needs Python 3.11 or later; say which with: make PYTHON=python3.11 ..."; exit 1; }
+$(PYTHON) -m venv $(VENV)
+$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
+endef
+
+# What a user has: far less than what it takes to develop, which includes it.
+$(LIGHT): pyproject.toml constraints.txt
+	$(call install,plot)
 	@touch $@
 
-demo: $(READY)  ## show the framework, then optimise a drill tour with four methods and draw it
+$(READY): pyproject.toml constraints.txt
+	$(call install,dev)
+	@touch $(LIGHT) $@
+
+demo: $(LIGHT)  ## show the framework, then optimise a drill tour with four methods and draw it
 	$(BIN)/python examples/sorting_kernels.py
 	$(ONE_THREAD) $(BIN)/python examples/tour.py
 
-explain: $(READY)  ## optimise a drill tour, say what the results say, and draw docs/images/explain.png
+explain: $(LIGHT)  ## optimise a drill tour, say what the results say, and draw docs/images/explain.png
 	$(ONE_THREAD) $(BIN)/python examples/explain.py --out docs/images/explain.png
 
 GALLERY := order_of_addition compiler_passes warehouse_routing sorting_network botorch_loop optuna_study
@@ -46,6 +56,9 @@ format: $(READY)  ## put the code into the project's format
 wheel: $(READY)  ## build the wheel, install it in an environment of its own and try it there
 	$(ONE_THREAD) .ci/wheel $(abspath $(BIN))/python
 
+without-torch:  ## run the fast tests in an environment of its own that has no torch
+	$(ONE_THREAD) .ci/without-torch $(PYTHON)
+
 coverage: $(READY)  ## run the tests and fail if less than 95 % of the code is run; takes half as long again
 	$(ONE_THREAD) $(BIN)/$(PYTEST) --cov
 
@@ -55,7 +68,7 @@ oldest: $(READY)  ## run the tests with the oldest versions that pyproject.toml 
 	$(BIN)/python -m venv --clear $(OLDEST)
 	$(BIN)/python .ci/oldest > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt \
-	  -e '.[bench,postgresql,testing]' ioh pytest-xdist
+	  -e '.[all,testing]' ioh pytest-xdist
 	@# Old versions use, and warn of, what has since been changed elsewhere: that is no failure here.
 	$(ONE_THREAD) NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/$(PYTEST) \
 	  -W ignore::DeprecationWarning $(TESTS)

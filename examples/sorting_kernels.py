@@ -12,11 +12,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 from rich.console import Console
 from rich.table import Table
 
-from mergebo.kernels import MallowsKernel, MergeKernel
 from mergebo.permutations import sample, swap
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
 
@@ -78,25 +76,20 @@ def walks(n: int, count: int, steps: int, seed: int) -> np.ndarray:
 def draw(path: Path, n: int = 15) -> None:
     """Both kernel matrices over the same orders, and how their distances compare."""
     orders = walks(n, count=4, steps=20, seed=0)
-    x = torch.from_numpy(orders).double()
+    maps = {"Merge": MergeMap(n), "Mallows": EnumerationMap(n)}
+    distances = {name: each.distance(orders, orders) / each.length for name, each in maps.items()}
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained", width_ratios=[1, 1, 0.95])
-    for axis, kernel, bits in (
-        (axes[0], MergeKernel(n), MergeMap(n).length),
-        (axes[1], MallowsKernel(n), EnumerationMap(n).length),
-    ):
-        kernel = kernel.double()
-        kernel.lengthscale = 0.4
-        with torch.no_grad():
-            image = axis.imshow(kernel(x, x).to_dense().numpy(), vmin=0, vmax=1, cmap="viridis")
-        axis.set_title(f"{type(kernel).__name__.removesuffix('Kernel')} kernel: {bits} bits, n = {n}")
+    for axis, (name, distance) in zip(axes[:2], distances.items(), strict=True):
+        kernel = np.exp(-distance / (2 * 0.4**2))  # as `mergebo.kernels` has it in torch, with the lengthscale 0.4
+        image = axis.imshow(kernel, vmin=0, vmax=1, cmap="viridis")
+        axis.set_title(f"{name} kernel: {maps[name].length} bits, n = {n}")
         axis.set_xlabel("four random walks of 20 swaps")
         axis.set_xticks(range(0, 81, 20))
         axis.set_yticks(range(0, 81, 20))
     figure.colorbar(image, ax=axes[:2], label="similarity", shrink=0.85)
 
     pairs = np.triu_indices(len(orders), 1)
-    merge = (MergeMap(n).distance(orders, orders) / MergeMap(n).length)[pairs]
-    mallows = (EnumerationMap(n).distance(orders, orders) / EnumerationMap(n).length)[pairs]
+    merge, mallows = (distance[pairs] for distance in distances.values())
     axes[2].plot([0, 1], [0, 1], color="0.7", zorder=0)
     axes[2].scatter(mallows, merge, s=7, alpha=0.35, edgecolors="none")
     axes[2].set(xlabel="share of all pairs that differ (Mallows)", ylabel="share of merge comparisons that differ")

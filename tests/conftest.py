@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # A shell that starts tests in the background has them ignore Ctrl-C, with all processes that they start; some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that are marked `needs_torch`, and those of methods that need it, are skipped where torch is not installed."""
+    if find_spec("botorch") is not None:
+        return
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        methods = {each for each in parameters if isinstance(each, str)} & {"turbo", "optuna-gp"}
+        if methods or item.get_closest_marker("needs_torch"):
+            item.add_marker(pytest.mark.skip(reason="needs the extra torch"))
 
 
 @pytest.fixture

@@ -7,13 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import torch
-from botorch.acquisition.analytic import (
-    ExpectedImprovement,
-    LogExpectedImprovement,
-    LogProbabilityOfImprovement,
-    UpperConfidenceBound,
-)
 from scipy.optimize import check_grad
 
 import mergebo as mb
@@ -33,22 +26,28 @@ def model() -> GP:
     return GP(ModelBased(merge_orders).similarity(SPACE), rows, values)
 
 
+@pytest.mark.needs_torch
 @pytest.mark.filterwarnings("ignore:ExpectedImprovement has known numerical issues")  # BoTorch's advice to take LogEI
 @pytest.mark.parametrize(
     ("name", "theirs"),
     [
-        ("ei", lambda m, best: ExpectedImprovement(m, best_f=best, maximize=False)),
-        ("logei", lambda m, best: LogExpectedImprovement(m, best_f=best, maximize=False)),
-        ("pi", lambda m, best: LogProbabilityOfImprovement(m, best_f=best, maximize=False)),
-        ("ucb", lambda m, best: UpperConfidenceBound(m, beta=4.0, maximize=False)),
+        ("ei", "ExpectedImprovement"),
+        ("logei", "LogExpectedImprovement"),
+        ("pi", "LogProbabilityOfImprovement"),
+        ("ucb", "UpperConfidenceBound"),
     ],
 )
-def test_values_are_botorchs(name: str, theirs) -> None:
+def test_values_are_botorchs(name: str, theirs: str) -> None:
+    import torch
+    from botorch.acquisition import analytic
+
     ours = model()
     rows = SPACE.sample_rows(60, seed=1)
     best = float(ours.y.min())
+    settings = {"beta": 4.0} if name == "ucb" else {"best_f": best}
+    function = getattr(analytic, theirs)(ours.to_botorch().eval(), maximize=False, **settings)
     with torch.no_grad():
-        expected = theirs(ours.to_botorch().eval(), best)(torch.from_numpy(rows.astype(float)).unsqueeze(1)).numpy()
+        expected = function(torch.from_numpy(rows.astype(float)).unsqueeze(1)).numpy()
     value = acquisition.ACQUISITIONS[name](*ours.predict_standardised(rows), best)
     np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-8)
     assert value.argmax() == expected.argmax()
@@ -91,24 +90,29 @@ def test_neighbours_of_mixed_points() -> None:
     assert ((around != row).sum(axis=1) == [2] * 6 + [1] * 3).all()
 
 
-def test_a_single_point_has_no_neighbours() -> None:
+@pytest.mark.parametrize("device", [None, pytest.param("cpu", marks=pytest.mark.needs_torch)])
+def test_a_single_point_has_no_neighbours(device: str | None) -> None:
     space = mb.PermutationSpace(1)
     fitted = GP(ModelBased(merge_orders).similarity(space), np.zeros((1, 1), int), np.array([1.0]))
-    for device in (None, acquisition.DeviceScan(fitted, "cpu")):
-        landscape = acquisition.Acquisition(fitted, acquisition.expected_improvement, 0.0, device=device)
-        assert landscape.scan(np.array([0]), "order", "swap").shape == (0,)
-        assert [each.shape for each in (device or fitted).scan(np.array([0]), "order", "swap")] == [(0,), (0,)]
-        assert landscape.best_neighbours(np.array([0]), 5).shape == (0, 1)
-        assert landscape.best_neighbours(np.array([0]), 5).dtype == int
-        rows, values = acquisition.ascend(landscape, np.array([[0]]))
-        assert (rows.tolist(), values.shape) == ([[0]], (1,))
+    scan = None if device is None else acquisition.DeviceScan(fitted, device)
+    landscape = acquisition.Acquisition(fitted, acquisition.expected_improvement, 0.0, device=scan)
+    assert landscape.scan(np.array([0]), "order", "swap").shape == (0,)
+    assert [each.shape for each in (scan or fitted).scan(np.array([0]), "order", "swap")] == [(0,), (0,)]
+    assert landscape.best_neighbours(np.array([0]), 5).shape == (0, 1)
+    assert landscape.best_neighbours(np.array([0]), 5).dtype == int
+    rows, values = acquisition.ascend(landscape, np.array([[0]]))
+    assert (rows.tolist(), values.shape) == ([[0]], (1,))
     around = acquisition.neighbours(np.array([0]), space, ())
     assert (around.shape, around.dtype) == ((0, 1), int)
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize("moves", [("swap",), ("insertion",), ("reversal",), ("swap", "insertion", "reversal")])
 def test_one_step_of_ascent_is_the_botorch_argmax(moves: tuple[str, ...]) -> None:
     """The best neighbour is the one that BoTorch's LogEI, asked about each, likes best."""
+    import torch
+    from botorch.acquisition import LogExpectedImprovement
+
     ours = model()
     best = float(ours.y.min())
     start = SPACE.sample_rows(1, seed=3)

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,12 +23,14 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.exceptions import ExperimentalWarning
 
-from mergebo.cli import PANELS, main, pictures
+from mergebo.cli import PANELS, main, pictures, studies
 from mergebo.cli.exchange import read_table, table_text
 from mergebo.cli.screen import best_so_far, number, numbers, point_text, sparkline, visible
 from mergebo.cli.studies import Setup, Study, address
 from mergebo.cli.words import Words, read_items
+from mergebo.cli.workers import Workers
 from mergebo.errors import ArgumentError
 from mergebo.integrations.optuna import NOISE, distributions, params
 from mergebo.optimizers import explanation
@@ -93,9 +96,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MERGEBO_STORAGE", JOURNAL)
     monkeypatch.delenv("MERGEBO_STUDY", raising=False)
-    verbosity = optuna.logging.get_verbosity()
     yield tmp_path
-    optuna.logging.set_verbosity(verbosity)
     assert not (tmp_path / "pwned").exists()
 
 
@@ -689,6 +690,44 @@ def test_missing_values_and_wrong_numbers_are_usage() -> None:
 
 def optimize(command: str, budget: int = 6, *words: object, items: str = "a,b,c,d", method: str = "random") -> Said:
     return run("optimize", "--items", items, "--command", command, "--budget", budget, "--method", method, *words)
+
+
+def test_settings_of_other_packages_stay_as_they_were() -> None:
+    """Optuna logs, and Python warns, after a command as it did before; and also where a storage is opened without one."""
+    before = optuna.logging.get_verbosity(), [*warnings.filters]
+    works("new", "one", "--items", "a,b,c")
+    works("ask", "--json")
+    optimize(script(MISPLACED) + " {order}", 2, "--storage", "sqlite:///x.db", items="a,b,c")
+    refused("ask", "--storage", "sqlite:///missing.db")
+    assert studies.load(JOURNAL, "one").name == "one"
+    assert (optuna.logging.get_verbosity(), [*warnings.filters]) == before
+
+
+def test_optuna_logs_nothing_during_a_command_and_as_ever_after_it(caplog: pytest.LogCaptureFixture) -> None:
+    logger = optuna.logging.get_logger("optuna")
+    logger.addHandler(caplog.handler)
+    try:
+        works("new", "one", "--items", "a,b,c")
+        assert not caplog.messages
+        optuna.create_study(storage=studies.open_storage(JOURNAL))
+        assert "A new study" in caplog.messages[0]
+    finally:
+        logger.removeHandler(caplog.handler)
+
+
+def test_optimize_hides_no_other_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only that one of Optuna's functions is experimental is known, and said to nobody."""
+
+    def start(self: Workers) -> None:
+        warnings.warn("this is", ExperimentalWarning, stacklevel=1)
+        warnings.warn("something else", RuntimeWarning, stacklevel=1)
+        begin(self)
+
+    begin = Workers.start
+    monkeypatch.setattr(Workers, "start", start)
+    with pytest.warns(RuntimeWarning, match="something else") as shown:
+        optimize(script(MISPLACED) + " {order}", 1)
+    assert len(shown) == 1
 
 
 def test_optimize_improves_and_keeps_rules() -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -58,13 +59,18 @@ def test_suites_are_what_they_should_be(name: str) -> None:
     suite = get_suite(name)
     jobs = suite.jobs()
     assert len({job.key for job in jobs}) == len(jobs) == len(suite.cases) * len(suite.methods) * len(suite.seeds)
-    for method in suite.methods:
-        check_method(method)
     for case in suite.cases:
         assert problems.get(case.problem).optimum is not None, f"{case.problem} has no reference value to compare with"
         assert case.initial < case.budget
         assert all(case.initial < checkpoint < case.budget for checkpoint in case.checkpoints)
     assert all(case.relabelled for case in get_suite(name, relabelled=True).cases)
+
+
+@pytest.mark.needs_torch
+@pytest.mark.parametrize("name", SUITES)
+def test_methods_of_suites_can_be_run(name: str) -> None:
+    for method in get_suite(name).methods:
+        check_method(method)
 
 
 def test_the_honest_suite_is_relabelled_and_has_many_classes() -> None:
@@ -300,6 +306,12 @@ def test_a_failing_job_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     assert "Traceback" in failure.error
     assert "orders alone" in failure.error
     assert run_jobs([broken, TINY], tmp_path).before == 1  # a failure is tried again
+
+
+def test_a_run_leaves_warnings_as_they_were(tmp_path: Path) -> None:
+    before = [*warnings.filters]
+    run_jobs([TINY], tmp_path)
+    assert [*warnings.filters] == before
 
 
 def test_a_killed_worker_process_costs_no_other_job(uninterrupted: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("botorch", reason="needs the extra torch")
 from mergebo import errors
 from mergebo.experiments.runner import run_file
 

@@ -14,7 +14,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,6 @@ GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["base", "acid", "salt", "water", "oil", "dye", "ice"]
 ORDERS_ALONE = ["mergebo", "bops-random", "combo"]
 """Methods that compare whole orders, not some of the items."""
-
-TORCH = pytest.mark.skipif(find_spec("botorch") is None, reason="needs the extra torch")
 
 COUPLING = np.random.default_rng(7).normal(size=(120, 120))
 
@@ -241,7 +238,9 @@ def differences(found: Any, expected: Any, tolerance: float, where: str = "") ->
         yield f"{where}: {found!r} instead of {expected!r}"
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=TORCH if "turbo" in name else ()) for name in CASES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.needs_torch if "turbo" in name else ()) for name in CASES]
+)
 def test_trace(name: str, request: pytest.FixtureRequest) -> None:
     check("explanations" if name.startswith("explain") else "traces", name, CASES[name](), request.config)
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.optimize import check_grad
 from scipy.stats import lognorm
 
@@ -28,7 +29,7 @@ from mergebo.optimizers.auto import Auto, Past, structures
 from mergebo.optimizers.batches import acquisition_weights, greedy_determinant, law
 from mergebo.optimizers.knowledge import Knowledge
 from mergebo.optimizers.modelled import reconsidered, with_pending
-from mergebo.optimizers.pareto import SLOPE, non_dominated, scalarised
+from mergebo.optimizers.pareto import SLOPE, hypervolume, non_dominated, reference_point, scalarised
 from mergebo.surrogate import GP, Positions, Product
 from mergebo.surrogate.gp import NOISE_PRIOR, negative_log_posterior
 
@@ -396,6 +397,7 @@ class TestWorkers:
 class TestGivenNoise:
     """Of single values, in the Gaussian process, against BoTorch and against noise that is the same for all."""
 
+    @pytest.mark.needs_torch
     @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
     @pytest.mark.parametrize("known", ["all", "some"])
     def test_against_botorch(self, space, known: str) -> None:
@@ -811,6 +813,12 @@ def test_states_of_before_go_on() -> None:
 # --------------------------------------------------------------------------------------------------- several objectives
 
 
+FRONTS = st.integers(1, 4).flatmap(
+    lambda m: arrays(np.int64, st.tuples(st.integers(0, 12), st.just(m)), elements=st.integers(0, 6))
+)
+"""Rows of one to four objectives."""
+
+
 class TestObjectives:
     space = mb.PermutationSpace(5)
 
@@ -870,6 +878,31 @@ class TestObjectives:
         assert inferred[0] <= front.points[:, 0].min()
         assert inferred[1] >= front.points[:, 1].max()
         assert front.hypervolume() >= 0
+
+    @given(FRONTS, st.integers(0, 6))
+    def test_hypervolume_by_cells(self, values: np.ndarray, reference: int) -> None:
+        """Of whole numbers: how many cells of a grid are dominated."""
+        objectives = values.shape[1]
+        cells = np.stack(np.meshgrid(*[np.arange(reference)] * objectives), axis=-1).reshape(-1, objectives)
+        dominated = (values[:, None] <= cells[None]).all(axis=-1).any(axis=0)
+        assert hypervolume(values.astype(float), np.full(objectives, float(reference))) == dominated.sum()
+
+    @pytest.mark.needs_torch
+    @given(FRONTS, st.integers(0, 2**32))
+    def test_hypervolume_is_botorchs(self, values: np.ndarray, seed: int) -> None:
+        """Also with what is dominated or twice there, beyond the reference point, or on the edge of what it bounds."""
+        import torch
+        from botorch.utils.multi_objective.hypervolume import Hypervolume, infer_reference_point
+
+        rng = np.random.default_rng(seed)
+        scale, shift = 10.0 ** rng.integers(-3, 4, values.shape[1]), rng.normal(0, 10, values.shape[1])
+        for front in (values + 0.0, values * scale + shift, rng.normal(size=values.shape) * scale, values[:1] * scale):
+            if len(front):
+                inferred = infer_reference_point(torch.from_numpy(-front)).numpy()
+                np.testing.assert_allclose(reference_point(front), -inferred, rtol=1e-9)
+            for at in (front[len(front) // 2 :].max(axis=0, initial=-1.0), front.mean(axis=0) if len(front) else shift):
+                theirs = Hypervolume(torch.from_numpy(-at)).compute(torch.from_numpy(-front))
+                assert hypervolume(front, at) == pytest.approx(theirs, rel=1e-9, abs=0)
 
     def test_better_than_random_search(self) -> None:
         goals = mb.permutations.sample(8, 2, seed=4)

@@ -229,6 +229,7 @@ def test_distances_are_what_they_say(seed: int, log: bool) -> None:
 
 @pytest.mark.parametrize("how", ["product", "sum", "both"])
 class TestCombinations:
+    @pytest.mark.needs_torch
     def test_against_botorch(self, how: str) -> None:
         """Posterior and marginal likelihood, priors included."""
         ours = model(how)

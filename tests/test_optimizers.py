@@ -8,12 +8,9 @@ import sys
 
 import numpy as np
 import pytest
-import torch
-from gpytorch.kernels import RBFKernel
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.kernels import KendallKernel, MallowsKernel, PermutationKernel, SlotsKernel
 from mergebo.optimizers import METHODS, PROTOCOLS, Method, make_method, protocol, with_kernel
 from mergebo.optimizers.turbo import Turbo, from_cube, to_cube
 from mergebo.testing import MethodSuite
@@ -48,22 +45,28 @@ class TestMethod(MethodSuite):
         return make_method(self.name)
 
 
-class Discord(PermutationKernel):
+def discord():
     """Mallows' kernel, as one would write it who had no map for it."""
+    import torch
 
-    def _distance(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        first, second = torch.triu_indices(self.n, self.n, 1)
-        signs = [each[..., first] < each[..., second] for each in (a, b)]
-        return (signs[0].unsqueeze(-2) != signs[1].unsqueeze(-3)).sum(-1)
+    class Discord(mb.kernels.PermutationKernel):
+        def _distance(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            first, second = torch.triu_indices(self.n, self.n, 1)
+            signs = [each[..., first] < each[..., second] for each in (a, b)]
+            return (signs[0].unsqueeze(-2) != signs[1].unsqueeze(-3)).sum(-1)
 
-    def _largest(self) -> int:
-        return self.n * (self.n - 1) // 2
+        def _largest(self) -> int:
+            return self.n * (self.n - 1) // 2
+
+    return Discord
 
 
+@pytest.mark.needs_torch
 class TestOwnKernels:
-    @pytest.mark.parametrize("kernel", [MallowsKernel, Discord])
+    @pytest.mark.parametrize("own", [True, False])
     @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
-    def test_the_same_kernel_makes_the_same_method(self, kernel, space, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_same_kernel_makes_the_same_method(self, own: bool, space, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel = discord() if own else mb.kernels.MallowsKernel
         monkeypatch.setitem(METHODS, "mine", with_kernel(lambda n: kernel(n, view="rank")))
         ours, theirs = (mb.Optimizer(space, name, seed=3, initial=6) for name in ("mine", "bops-h"))
         assert drive(ours, 14) == drive(theirs, 14)
@@ -71,13 +74,15 @@ class TestOwnKernels:
         assert space.encode(restored.ask().point).tolist() == space.encode(theirs.ask().point).tolist()
 
     def test_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(METHODS, "mine", with_kernel(Discord, acquisition="ucb"))
+        monkeypatch.setitem(METHODS, "mine", with_kernel(discord(), acquisition="ucb"))
         assert make_method("mine", randoms=3).acquisition == "ucb"  # type: ignore[attr-defined]
 
-    @pytest.mark.parametrize("kernel", [KendallKernel, SlotsKernel, lambda n: RBFKernel(), lambda n: n])
-    def test_others_are_refused(self, kernel) -> None:
-        with pytest.raises(errors.ArgumentError, match=r"a PermutationKernel.*for n = 3; others go into a BoTorch model"):
-            with_kernel(kernel)
+    def test_others_are_refused(self) -> None:
+        from gpytorch.kernels import RBFKernel
+
+        for kernel in (mb.kernels.KendallKernel, mb.kernels.SlotsKernel, lambda n: RBFKernel(), lambda n: n):
+            with pytest.raises(errors.ArgumentError, match=r"PermutationKernel.*for n = 3; others go into a BoTorch model"):
+                with_kernel(kernel)
 
 
 def test_auto_is_the_default_and_states_keep_their_method() -> None:
@@ -89,6 +94,7 @@ def test_auto_is_the_default_and_states_keep_their_method() -> None:
     assert mb.Optimizer.from_state(mb.Optimizer(space, "bops-h").state()).method_name == "bops-h"
 
 
+@pytest.mark.needs_torch
 def test_equal_initial_designs_for_all_methods() -> None:
     designs = [drive(mb.Optimizer(mb.PermutationSpace(8), method, seed=5, initial=7), 7) for method in METHODS]
     assert all(design == designs[0] for design in designs)
@@ -107,6 +113,7 @@ def test_fresh_process() -> None:
 
 
 class TestDesign:
+    @pytest.mark.needs_torch
     @pytest.mark.parametrize("design", ["spread", "uniform"])
     def test_every_method_has_the_same(self, design: str) -> None:
         designs = [drive(mb.Optimizer(MIXED, method, seed=4, initial=6, design=design), 6) for method in METHODS]
@@ -284,6 +291,7 @@ class TestSettings:
             protocol("paper-low", "randm")
 
 
+@pytest.mark.needs_torch
 class TestTurbo:
     """The trust region, replayed from results alone."""
 

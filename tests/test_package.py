@@ -6,7 +6,8 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
 LAYERS = [
-    ["errors", "stopwatch", "threads", "look"],
+    ["_typing", "_progress", "errors", "_deprecation", "stopwatch", "threads", "look"],
     ["compiled", "calls"],
     ["permutations"],
     ["rules", "spaces", "space_data", "sorting", "moves", "beliefs"],
@@ -32,9 +33,50 @@ LAYERS = [
 ]
 """Each layer may import from the ones before it (and from itself)."""
 
+TORCH = {"torch", "gpytorch", "botorch", "linear_operator"}
+TORCH_AT_IMPORT = {
+    "kernels/average.py",
+    "kernels/base.py",
+    "kernels/comparisons.py",
+    "kernels/positions.py",
+    "kernels/tensors.py",
+    "testing/kernels.py",
+}
+TORCH_WHEN_USED = {
+    "acquisition/device.py",
+    "experiments/jobs.py",
+    "optimizers/turbo.py",
+    "surrogate/gp.py",
+    "surrogate/similarity.py",
+}
+TORCH_PAGES = {"README.md", "botorch.md", "extend.md"}
+"""Documents with Python blocks that need the extra torch; each says so."""
+
+
+def without(packages: Iterable[str]) -> str:
+    """Code that makes a process one in which these packages are not installed."""
+    return f"""
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] in {set(packages)} else find(name, *more)
+"""
+
 
 def python(code: str, *flags: str) -> str:
     return subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def missing_extra(before: str, code: str) -> str:
+    """What is said of a missing extra by code that runs after some other."""
+    return python(f"""
+{before}
+try:
+    {code}
+except mb.errors.MissingExtraError as error:
+    assert isinstance(error, ImportError)
+    print(error)
+""")
 
 
 def test_import_is_light() -> None:
@@ -42,9 +84,112 @@ def test_import_is_light() -> None:
     assert not loaded & {"torch", "gpytorch", "botorch", "numba", "scipy", "matplotlib"}
 
 
-def test_no_torch_before_a_kernel_is_wanted() -> None:
-    code = "import sys, mergebo as mb; mb.sorting.MergeMap(5).encode([0, 1, 2, 3, 4]); print(*sys.modules)"
-    assert not set(python(code).split()) & {"torch", "gpytorch"}
+def torch_imports(node: ast.AST, when_used: bool = False) -> Iterator[bool]:
+    """For every import of torch and what is built on it, other than for types, whether it is in a function."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+    if isinstance(node, ast.ImportFrom) and node.module:
+        names = [node.module]
+    if TORCH & {name.partition(".")[0] for name in names}:
+        yield when_used
+    for child in ast.iter_child_nodes(node):
+        yield from torch_imports(child, when_used or isinstance(node, ast.FunctionDef))
+
+
+def test_torch_is_imported_only_where_it_may_be() -> None:
+    found: dict[bool, set[str]] = {False: set(), True: set()}
+    for path in SOURCE.rglob("*.py"):
+        for when_used in torch_imports(ast.parse(path.read_text())):
+            found[when_used].add(path.relative_to(SOURCE).as_posix())
+    assert found == {False: TORCH_AT_IMPORT, True: TORCH_WHEN_USED}
+
+
+def test_all_else_is_imported_without_torch() -> None:
+    code = """
+import importlib, pkgutil, sys, mergebo
+for module in pkgutil.walk_packages(mergebo.__path__, "mergebo.", onerror=lambda name: None):
+    try:
+        importlib.import_module(module.name)
+    except mergebo.errors.MissingExtraError as error:
+        assert "mergebo[torch]" in str(error)
+        print(module.name)
+    except SystemExit:
+        assert module.name == "mergebo.__main__"
+"""
+    assert python(without(TORCH) + code).split() == ["mergebo.kernels", "mergebo.testing.kernels"]
+
+
+def test_parts_that_are_not_installed_are_not_listed() -> None:
+    """So `from mergebo import *`, `help(mergebo)` and completion go well, with all else."""
+    code = "from mergebo import *; import pydoc, mergebo; pydoc.render_doc(mergebo); print(*dir(mergebo))"
+    assert set(python(without({*TORCH, "hypothesis"}) + code).split()) == set(mergebo.__all__) - {"kernels", "testing"}
+
+
+def test_what_works_without_torch() -> None:
+    code = """
+import json, sys
+import mergebo as mb
+from mergebo.experiments.jobs import Job, run
+
+problem = mb.problems.get("lop:planted(n=6)")
+for method in mb.optimizers.METHODS:
+    if method != "turbo":
+        result = mb.minimize(problem.evaluate, problem.space, budget=8, initial=5, method=method, seed=0)
+        assert len(result.trials) == 8
+        restored = mb.Optimizer.from_state(json.loads(json.dumps(result.optimizer.state())))
+        assert restored.ask().point.tolist() == result.optimizer.ask().point.tolist()
+assert result.explain().results == 8
+
+space = mb.Space(order=mb.Permutation(4), heat=mb.Real(0, 1), picks=mb.Binary(2), salt=mb.Choice(["K", "Na"]))
+value = lambda point: [point["heat"], float(point["order"][0]) - point["heat"], float(sum(point["picks"]))]
+front = mb.minimize(value, space, budget=8, initial=5, objectives=3, seed=0).pareto
+assert front.hypervolume([2, 5, 4]) > 0
+record = run(Job(problem.name, "bops-h", seed=0, budget=7, initial=5))
+assert not record.error and len(record.values) == 7 and record.made_with["numpy"]
+print(*sys.modules)
+"""
+    assert not TORCH & set(python(without(TORCH) + code).split())
+
+
+def test_what_needs_torch_says_so() -> None:
+    code = """
+import mergebo as mb
+from mergebo.experiments.jobs import Job, check_method, run
+from mergebo.experiments.solvers import SOLVERS
+from mergebo.surrogate import GP, Joint, Positions, Product
+
+space = mb.PermutationSpace(5)
+rows = space.sample_rows(6, seed=0)
+model = GP(Product.of(space, Positions), rows, rows[:, 0])
+two = Product.of(mb.Space(a=mb.Permutation(4), b=mb.Real(0, 1)), Positions)
+slots = tuple(range(5))
+for use in (
+    lambda: mb.kernels,
+    lambda: mb.testing.KernelSuite,
+    lambda: mb.Optimizer(space, "turbo"),
+    lambda: mb.Optimizer(space, "mergebo", device="cuda"),
+    lambda: mb.optimizers.with_kernel(lambda n: None),
+    lambda: model.to_botorch(),
+    lambda: two.kernel(),
+    lambda: Positions(5).kernel(slots),
+    lambda: Joint((Positions(5), Positions(5))).kernel(slots),
+    lambda: mb.acquisition.DeviceScan(model, "cpu").scan(rows[0], "order", "swap"),
+    lambda: check_method("turbo"),
+    lambda: check_method("optuna-gp"),
+    lambda: run(Job("tsp:random(n=5)", "optuna-gp", seed=0, budget=8, initial=5)),
+    lambda: SOLVERS["optuna-gp"](space, sum, rows, 0),
+):
+    try:
+        print("no error:", use())
+    except mb.errors.MissingExtraError as error:
+        print(error)
+"""
+    said = python(without(TORCH) + code).splitlines()
+    assert len(said) == 14
+    assert {re.sub("^(gpy|bo)torch", "torch", line) for line in said} == {
+        "torch is not installed; get it with: pip install 'mergebo[torch]'"
+    }
 
 
 @pytest.mark.parametrize(
@@ -55,22 +200,23 @@ def test_no_torch_before_a_kernel_is_wanted() -> None:
         ("pymoo", "mb.experiments.jobs.check_method('pymoo-ga')", "mergebo[bench]"),
         ("jinja2", "from mergebo.experiments.report import report; report('.')", "mergebo[bench]"),
         ("joblib", "mb.experiments.run_jobs([], folder)", "mergebo[bench]"),
+        ("matplotlib", "from mergebo.cli import pictures", "mergebo[plot]"),
+        ("matplotlib", "from mergebo.experiments import figures", "mergebo[plot]"),
+        ("matplotlib", "from mergebo.optimizers import explanation_plot", "mergebo[plot]"),
+        ("matplotlib", "front.plot()", "mergebo[plot]"),
         ("distributed", "mb.experiments.run_jobs([], folder, cluster='tcp://nowhere')", "mergebo[bench]"),
     ],
 )
 def test_a_package_that_is_missing_names_its_extra(package: str, code: str, said: str, tmp_path: Path) -> None:
-    tried = f"""
+    before = f"""
 import sys
 sys.modules[{package!r}] = None  # as if it were not installed
 import mergebo as mb
+import numpy as np
 folder = {str(tmp_path)!r}
-try:
-    {code}
-except mb.errors.MissingExtraError as error:
-    assert isinstance(error, ImportError)
-    print(error)
+front = mb.optimizers.pareto.Front((), np.empty((0, 2)), np.ones(2))
 """
-    assert python(tried) == f"{package} is not installed; get it with: pip install '{said}'\n"
+    assert missing_extra(before, code) == f"{package} is not installed; get it with: pip install '{said}'\n"
 
 
 def test_imports_point_one_way() -> None:
@@ -87,6 +233,30 @@ def test_imports_point_one_way() -> None:
             for name in names:
                 if name.startswith("mergebo."):
                     assert rank[name.split(".")[1]] <= rank[here], f"{path} imports {name}, which comes after it"
+
+
+def test_what_contributors_are_told_is_so() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (layers,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    assert [line.strip().split(", ") for line in layers.strip().splitlines()] == LAYERS
+    compiled = {path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py") if "@jit\n" in path.read_text()}
+    assert compiled == {"compiled", "problems"}
+    code = "import sys, mergebo; print(*(name for name in sys.modules if name.startswith('mergebo.')))"
+    assert python(code).split() == []
+
+
+def test_types_of_arrays_have_one_name_each() -> None:
+    """That of `_typing`, which others import; `from mergebo.permutations import Ints, Seed, View` is for everybody."""
+    defined: dict[str, list[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                defined.setdefault(ast.unparse(node.value), []).append(path.name)
+    meant = [value for value, names in defined.items() if "_typing.py" in names]
+    assert len(meant) == 7
+    for value in meant:
+        assert defined[value] == ["_typing.py"]
+    assert {"Ints", "Seed", "View"} <= {*mergebo.permutations.__all__}
 
 
 def test_second_process_compiles_nothing() -> None:
@@ -116,7 +286,9 @@ def test_public_names() -> None:
         mergebo.kernel  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["permutations", "sorting", "kernels", "testing", "errors"])
+@pytest.mark.parametrize(
+    "module", ["permutations", "sorting", "testing", "errors", pytest.param("kernels", marks=pytest.mark.needs_torch)]
+)
 def test_all_is_what_is_there(module: str) -> None:
     part = getattr(mergebo, module)
     for name in part.__all__:
@@ -129,7 +301,22 @@ def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
-        exec(compile(block, str(document), "exec"), namespace)
+        try:
+            exec(compile(block, str(document), "exec"), namespace)
+        except ImportError as error:
+            if document.name in TORCH_PAGES and find_spec("torch") is None:
+                pytest.skip(f"the rest needs the extra torch: {error}")
+            raise
+
+
+@pytest.mark.parametrize("name", sorted(TORCH_PAGES))
+def test_documents_that_need_torch_say_so(name: str, tmp_path: Path) -> None:
+    text = next(path for path in (ROOT / name, ROOT / "docs" / name) if path.exists()).read_text()
+    assert "mergebo[torch]" in text
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    command = [sys.executable, "-c", f"{without(TORCH)}\n{code}"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert re.search(r"\n(ModuleNotFoundError: No module named|mergebo.errors.MissingExtraError:).*torch", done.stderr)
 
 
 @pytest.mark.parametrize(

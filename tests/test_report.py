@@ -33,7 +33,7 @@ from mergebo.experiments.metrics import (
     simple_regret,
 )
 from mergebo.experiments.published import PUBLISHED, SAME_DATA
-from mergebo.experiments.report import metrics, report
+from mergebo.experiments.report import metrics, page, report
 from mergebo.experiments.results import Section, method_order, missing_seeds, sections
 from mergebo.experiments.solvers import SOLVERS
 from mergebo.experiments.statistics import bootstrap_interval, estimate, paired_difference, sign_test
@@ -619,6 +619,29 @@ def test_figures_come_out_the_same(folder: Path) -> None:
     before = (folder / "report.html").read_bytes()
     report(folder)
     assert (folder / "report.html").read_bytes() == before
+
+
+def test_the_page_alone_is_that_of_the_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last byte; random search is not simulated again, and no file is written."""
+    written = report(folder).read_text()
+    (folder / "report.html").unlink()
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != ".locks"}
+    monkeypatch.setattr("mergebo.experiments.results.random_search", None)
+    assert page(folder) == written
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != ".locks"} == before
+
+
+def test_the_page_alone_reads_nothing_that_is_out_of_date(folder: Path) -> None:
+    written = report(folder).read_text()
+    path = folder / "metrics.json"
+    known = json.loads(path.read_text())
+    case = known["suites"]["paper-low"]["cases"]["QAP n=15"]
+    case["random"]["200"] += 1000
+    path.write_text(json.dumps(known))
+    assert page(folder) != written
+    case["reference"] += 1  # of other data
+    path.write_text(json.dumps(known))
+    assert page(folder) == written
 
 
 def test_metrics_at_checkpoints() -> None:

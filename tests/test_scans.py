@@ -6,13 +6,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mergebo as mb
+from against_botorch import DEVICES
 from mergebo import acquisition
-from mergebo.kernels import AdjacencyKernel, PositionKernel
 from mergebo.moves import MOVES, move_slots, walk
 from mergebo.optimizers.methods import METHODS
 from mergebo.optimizers.models import ModelBased
@@ -32,7 +31,6 @@ from mergebo.surrogate import (
     Spacings,
 )
 from mergebo.testing import strategies as our
-from mergebo.testing.kernels import DEVICES
 
 ORDERS = {
     **{name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased},
@@ -147,11 +145,14 @@ def test_flips(kind: type[SameChoices] | type[SameShare], data: st.DataObject) -
     np.testing.assert_allclose(scanned, np.tensordot(weights, distances, axes=1), atol=1e-6)
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize("kind", [SameChoices, SameShare])
 @given(data=st.data())
 def test_choices_are_alike_by_what_differs_and_by_the_number_of_ones(
     kind: type[SameChoices] | type[SameShare], data: st.DataObject
 ) -> None:
+    import torch
+
     _, rows = choices(data)
     count = rows.shape[1]
     similarity = kind(count)
@@ -206,17 +207,20 @@ def test_memory_is_bounded(name: str) -> None:
 
 
 KERNELS = {
-    "positions": lambda n: PositionKernel(n),
-    "adjacency": lambda n: AdjacencyKernel(n),
-    "adjacency directed": lambda n: AdjacencyKernel(n, directed=True),
-    "adjacency cyclic": lambda n: AdjacencyKernel(n, cyclic=True),
-    "adjacency directed cyclic": lambda n: AdjacencyKernel(n, directed=True, cyclic=True),
+    "positions": lambda n: mb.kernels.PositionKernel(n),
+    "adjacency": lambda n: mb.kernels.AdjacencyKernel(n),
+    "adjacency directed": lambda n: mb.kernels.AdjacencyKernel(n, directed=True),
+    "adjacency cyclic": lambda n: mb.kernels.AdjacencyKernel(n, cyclic=True),
+    "adjacency directed cyclic": lambda n: mb.kernels.AdjacencyKernel(n, directed=True, cyclic=True),
 }
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize("name", KERNELS)
 @given(data=st.data())
 def test_similarities_are_the_kernels(name: str, data: st.DataObject) -> None:
+    import torch
+
     n = data.draw(our.sizes(1, 12))
     similarity = SIMILARITIES[name](n)
     rows = data.draw(our.batches(n, low=1, high=9))
@@ -257,6 +261,7 @@ def test_scanned_values_are_the_values(method: str, space) -> None:
         assert ours.value(fast).max() == pytest.approx(ours.value(slow).max(), rel=1e-9)
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("method", ORDERS)
 def test_device_scan_is_the_scan(method: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,6 +287,7 @@ def test_device_scan_is_the_scan(method: str, device: str, monkeypatch: pytest.M
     assert best == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize("device", DEVICES)
 def test_optimising_with_a_device(device: str) -> None:
     problem = mb.problems.get("lop:planted(n=7)")

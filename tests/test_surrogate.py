@@ -7,14 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
-from botorch.fit import fit_gpytorch_mll
-from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
-from gpytorch.mlls import ExactMarginalLogLikelihood
 from scipy.optimize import check_grad
 
 import mergebo as mb
-from against_botorch import log_evidence
+from against_botorch import check_posterior, evidence, log_evidence
 from mergebo import errors
 from mergebo.optimizers.methods import METHODS
 from mergebo.optimizers.models import ModelBased
@@ -52,19 +48,16 @@ def data(space: AnySpace, count: int = 18, seed: int = 0) -> tuple[np.ndarray, n
     return rows, (rows * np.arange(1, rows.shape[1] + 1)).sum(axis=1) + np.random.default_rng(seed).normal(0, 3, count)
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize("name", ORDERS)
 @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
 class TestAgainstBoTorch:
     def test_posterior(self, name: str, space: AnySpace) -> None:
         rows, values = data(space)
         model = GP(product(space, name), rows, values)
-        theirs = model.to_botorch().eval()
         test = space.sample_rows(25, seed=5)
-        with torch.no_grad():
-            posterior = theirs.posterior(torch.from_numpy(test.astype(float)))
+        check_posterior(model, model.to_botorch(), test)
         mean, deviation = model.predict_standardised(test)
-        np.testing.assert_allclose(mean, posterior.mean[:, 0].numpy(), rtol=1e-6, atol=1e-7)
-        np.testing.assert_allclose(deviation**2, posterior.variance[:, 0].numpy(), rtol=1e-5, atol=1e-7)
         values_mean, values_deviation = model.predict(test)
         np.testing.assert_allclose(values_mean, values.mean() + values.std(ddof=1) * mean)
         np.testing.assert_allclose(values_deviation, values.std(ddof=1) * deviation)
@@ -73,38 +66,23 @@ class TestAgainstBoTorch:
         rows, values = data(space)
         model = GP(product(space, name), rows, values)
         ours, _ = negative_log_posterior(model.hyperparameters.logs, product(space, name).distances(rows, rows), model.y)
-        theirs = model.to_botorch().train()
-        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
-        with torch.no_grad():
-            value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
-        assert -ours == pytest.approx(value, rel=1e-6)
+        assert -ours == pytest.approx(evidence(model.to_botorch()), rel=1e-6)
 
     def test_fixed_noise(self, name: str, space: AnySpace) -> None:
         """Posterior and marginal likelihood with `train_Yvar`, and nothing better for BoTorch's own fit to find."""
+        from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
+
         rows, values = data(space)
         noise = 1e-2
         model = GP(product(space, name), rows, values, noise=noise)
         assert model.hyperparameters.noise == pytest.approx(noise)
         theirs = model.to_botorch()
         assert isinstance(theirs.likelihood, FixedNoiseGaussianLikelihood)
-        test = space.sample_rows(25, seed=5)
-        with torch.no_grad():
-            posterior = theirs.eval().posterior(torch.from_numpy(test.astype(float)))
-        mean, deviation = model.predict_standardised(test)
-        np.testing.assert_allclose(mean, posterior.mean[:, 0].numpy(), rtol=1e-6, atol=1e-7)
-        np.testing.assert_allclose(deviation**2, posterior.variance[:, 0].numpy(), rtol=1e-5, atol=1e-7)
+        check_posterior(model, theirs, space.sample_rows(25, seed=5))
         distances = product(space, name).distances(rows, rows)
         ours, _ = negative_log_posterior(model.hyperparameters.logs, distances, model.y, learns_noise=False)
-        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
-        theirs.train()
-        with torch.no_grad():
-            value = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
-        assert -ours == pytest.approx(value, rel=1e-6)
-        fit_gpytorch_mll(mll)
-        theirs.train()
-        with torch.no_grad():
-            best = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
-        assert -ours >= best - 1e-3
+        assert -ours == pytest.approx(evidence(theirs), rel=1e-6)
+        assert -ours >= evidence(theirs, fitted=True) - 1e-3
 
     def test_optimum(self, name: str, space: AnySpace) -> None:
         """BoTorch's own fit, started where ours ended, finds nothing better."""
@@ -112,15 +90,10 @@ class TestAgainstBoTorch:
         model = GP(product(space, name), rows, values)
         distances = product(space, name).distances(rows, rows)
         ours, _ = negative_log_posterior(model.hyperparameters.logs, distances, model.y)
-        theirs = model.to_botorch()
-        mll = ExactMarginalLogLikelihood(theirs.likelihood, theirs)
-        fit_gpytorch_mll(mll)
-        theirs.train()
-        with torch.no_grad():
-            best = float(mll(theirs(*theirs.train_inputs), theirs.train_targets)) * len(values)
-        assert -ours >= best - 1e-3
+        assert -ours >= evidence(model.to_botorch(), fitted=True) - 1e-3
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize(("orders", "lengthscales"), [(Positions, 3), (lambda n: Joint((Positions(n), Ranks(n))), 4)])
 def test_several_lengthscales_of_a_variable_against_botorch(orders: Callable[[int], Similarity], lengthscales: int) -> None:
     rows, values = MIXED.spread_rows(range(18), seed=0), np.random.default_rng(0).normal(size=18)
@@ -216,7 +189,7 @@ def test_fixed_noise_stays_in_fantasies_and_is_checked() -> None:
     rows, values = data(space)
     model = GP(product(space), rows, values, noise=0.1).with_points(space.sample_rows(2, seed=1))
     assert model.hyperparameters.noise == pytest.approx(0.1)
-    assert isinstance(model.to_botorch().likelihood, FixedNoiseGaussianLikelihood)
+    assert model.noise == 0.1
     for bad in (0.0, -1.0, 1e-9, float("nan"), float("inf"), "1e-4"):
         with pytest.raises(errors.ArgumentError, match="noise is a variance"):
             GP(product(space), rows, values, noise=bad)  # type: ignore[arg-type]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -43,6 +46,7 @@ def test_one_within_and_as_many_as_before_afterwards() -> None:
     assert blas_threads() == {3}
 
 
+@pytest.mark.needs_torch
 def test_torch_keeps_its_own_unless_all_are_meant() -> None:
     import torch
 
@@ -58,6 +62,30 @@ def test_torch_keeps_its_own_unless_all_are_meant() -> None:
         assert blas_threads() == {3}
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.needs_torch
+def test_a_job_that_loads_torch_uses_one_thread() -> None:
+    code = """
+import sys
+from mergebo.experiments.jobs import Job, run
+from mergebo.optimizers.turbo import Turbo
+
+propose, seen = Turbo.propose, []
+
+def watched(*arguments):
+    row = propose(*arguments)
+    seen.append(sys.modules["torch"].get_num_threads())
+    return row
+
+Turbo.propose = watched
+assert "torch" not in sys.modules
+run(Job("tsp:random(n=5)", "turbo", seed=0, budget=6, initial=4))
+print(*seen, sys.modules["torch"].get_num_threads())
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split() == ["1", "1", "2"]
 
 
 def test_an_error_leaves_nothing_behind() -> None:

@@ -1,11 +1,14 @@
 """Bayesian optimization over permutations, with kernels made from sorting algorithms.
 
-`import mergebo` is light: each part loads when it is first used, and only `mergebo.kernels` needs torch.
+`import mergebo` is light: each part loads when it is first used. `mergebo.kernels` needs the extra `mergebo[torch]`, and
+`mergebo.testing` the extra `mergebo[testing]`.
 """
 
 from __future__ import annotations
 
 import importlib
+import logging
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,19 +30,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-_PARTS = (
-    "acquisition",
-    "beliefs",
-    "errors",
-    "experiments",
-    "kernels",
-    "optimizers",
-    "permutations",
-    "problems",
-    "sorting",
-    "surrogate",
-    "testing",
-)
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # nothing is shown unless the application says so
+
 _NAMES = {
     **dict.fromkeys(("Binary", "Choice", "Integer", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
     **dict.fromkeys(("Optimizer", "Result", "Trial", "minimize"), "optimizers"),
@@ -70,6 +62,11 @@ __all__ = [
     "surrogate",
     "testing",
 ]
+_PARTS = {*__all__} - {*_NAMES} - {"__version__"}
+
+for _part, _package in (("kernels", "gpytorch"), ("testing", "hypothesis")):
+    if find_spec(_package) is None:  # `from mergebo import *` and `help(mergebo)` do without
+        __all__.remove(_part)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,9 +12,10 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.permutations import invert
-from mergebo.spaces import AnySpace, Permutation, Rows
+from mergebo.spaces import AnySpace, Permutation
 
 __all__ = ["Belief", "before", "early", "late"]
 
@@ -48,7 +49,7 @@ class Belief:
         """How much rows are as believed: 1 or -1, or the slots that an item is early or late."""
         name, order = self._order(space)
         ranks = np.minimum(invert(space.part(name, rows)), order.length)  # what is not chosen is behind it all
-        slots = [ranks[:, self._number(order, item)] for item in self.items]
+        slots = [ranks[:, order.number(item, f"an item of the belief '{self}'")] for item in self.items]
         # Not by how many slots the first is before the second: along a chain of beliefs that would cancel out.
         out = np.sign(slots[-1] - slots[0]) if self.kind == "before" else slots[0] if self.kind == "late" else -slots[0]
         return out.astype(np.float64)
@@ -63,11 +64,6 @@ class Belief:
             raise unknown_choice("the variable of a belief", self.variable, orders)
         name = self.variable or next(iter(orders))
         return name, orders[name]
-
-    def _number(self, order: Permutation, item: Any) -> int:
-        if item not in order.names:
-            raise unknown_choice(f"an item of the belief '{self}'", item, map(str, order.names))
-        return order.names.index(item)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data, for JSON."""

@@ -8,9 +8,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints, Rows
 from mergebo.errors import UnsupportedError, unknown_choice
-from mergebo.permutations import Ints, insert, reverse, swap
-from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real, Rows, Variable
+from mergebo.permutations import insert, reverse, swap
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real, Variable
 
 MOVES = {"swap": swap, "insertion": insert, "reversal": reverse}
 """Each move by name, as a function of an order and two slots."""

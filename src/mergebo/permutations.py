@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mergebo._typing import Ints, Seed
 from mergebo.compiled import packed, rows
 from mergebo.compiled.comparators import pack_all_pairs
 from mergebo.errors import (
@@ -52,8 +53,6 @@ __all__ = [
     "whole_numbers",
 ]
 
-Ints: TypeAlias = NDArray[np.int64]
-Seed: TypeAlias = int | np.random.Generator
 View: TypeAlias = Literal["order", "rank"]
 
 

@@ -12,14 +12,12 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mergebo._typing import Bools, Ints
 from mergebo.compiled import rules as compiled
 from mergebo.errors import RuleError, SearchLimitError
-from mergebo.permutations import Ints
 
 Kind: TypeAlias = Literal["before", "slots", "adjacent", "apart"]
-Bools: TypeAlias = NDArray[np.bool_]
 
 KINDS = {"swap": compiled.SWAP, "insertion": compiled.INSERTION, "reversal": compiled.REVERSAL}
 

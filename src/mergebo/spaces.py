@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mergebo._typing import Floats, Ints, Rows, Seed
 from mergebo.compiled import rules as compiled
 from mergebo.errors import (
     ArgumentError,
@@ -31,7 +32,7 @@ from mergebo.errors import (
     UnsupportedError,
     unknown_choice,
 )
-from mergebo.permutations import Ints, Seed, generator, invert, item_count, sample, validate, whole_numbers
+from mergebo.permutations import generator, invert, item_count, sample, validate, whole_numbers
 from mergebo.rules import Rule, Rules
 
 __all__ = [
@@ -47,9 +48,9 @@ __all__ = [
     "Variable",
 ]
 
-Rows: TypeAlias = NDArray[Any]
-Floats: TypeAlias = NDArray[np.float64]
 
+PLAIN = frozenset({str, np.str_, int, float, bool, type(None)})
+"""Types whose equal values have equal hashes, also across these types: a dictionary lookup finds what `==` finds."""
 EXACT = 1 << 53
 """Whole numbers up to this are exact as floats, too, as rows with a real variable hold them."""
 
@@ -269,6 +270,21 @@ class Permutation(Variable):
         """What items are called: their numbers, if they have no names."""
         return range(self.n) if self.items is None else self.items
 
+    def number(self, item: Any, what: str = "an item") -> int:
+        """The number of an item; of several equal ones the first."""
+        if type(item) in PLAIN and item in self._first:
+            return self._first[item]
+        try:
+            return self.names.index(item)
+        except ValueError:
+            raise unknown_choice(what, item, map(str, self.names)) from None
+
+    @cached_property
+    def _first(self) -> dict[Any, int]:
+        """The number of each name, of equal ones the first; empty if some are not `PLAIN`, which only `==` can find."""
+        names = self.items or ()
+        return {name: k for k, name in reversed([*enumerate(names)])} if PLAIN.issuperset(map(type, names)) else {}
+
     def _copies(self, what: str, item: Any) -> tuple[int, ...]:
         """The numbers of an item, several if it repeats."""
         found = tuple(k for k, name in enumerate(self.names) if name == item)
@@ -279,7 +295,7 @@ class Permutation(Variable):
     @cached_property
     def _kinds(self) -> tuple[Ints, Ints]:
         """For each item the first one that is the same, and for each of these all that are, then -1."""
-        kind = np.arange(self.n) if self.items is None else np.array([self.items.index(name) for name in self.items])
+        kind = np.arange(self.n) if self.items is None else np.array([self.number(name) for name in self.items])
         copies = np.full((self.n, np.bincount(kind).max()), -1)
         for first in np.unique(kind):
             same = np.flatnonzero(kind == first)
@@ -417,12 +433,13 @@ class Permutation(Variable):
         assert self.items is not None
         if isinstance(points, np.ndarray) and points.dtype.kind in "iuf":
             return points
-        if isinstance(points, list | tuple | np.ndarray):
-            return [self._numbers(point) for point in points]
-        try:
-            return self.items.index(points)
-        except ValueError:
-            raise unknown_choice("an item", points, map(str, self.items)) from None
+        if not isinstance(points, list | tuple | np.ndarray):
+            return self.number(points)
+        if PLAIN.issuperset(map(type, points)):
+            found = [*map(self._first.get, points)]
+            if None not in found:
+                return found
+        return [self._numbers(point) for point in points]
 
     def decode(self, values: Rows) -> Any:
         if self.items is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,12 +39,20 @@ def one_blas_thread() -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """All numerical libraries use one thread within: jobs run side by side, and results do not depend on their number."""
-    import torch
+    with threadpool_limits(1), _one_torch_thread():
+        yield
 
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """The same for torch, which has threads of its own, if it is loaded; it is slow to load, and need not be installed."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1):
-            yield
+        yield
     finally:
         torch.set_num_threads(before)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mergebo.acquisition.values import Floats
+from mergebo._typing import Floats, Rows
+from mergebo.errors import extra
 from mergebo.moves import move_slots, move_table
-from mergebo.spaces import Permutation, Rows
+from mergebo.spaces import Permutation
 from mergebo.surrogate import GP
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class DeviceScan:
 
     @cached_property
     def _parts(self) -> tuple[Any, Tensor, Tensor, Tensor]:
-        import torch
+        with extra("torch"):
+            import torch
 
         kernel = self.model.to_botorch().covar_module.to(device=self.device, dtype=torch.float32)
         arrays = (np.asarray(self.model.rows), self.model.alpha, self.model.whitener.T)
@@ -40,9 +42,9 @@ class DeviceScan:
 
     def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
         """For all neighbours by one kind of move of one variable, in the order of `move_slots`."""
+        kernel, rows, alpha, whitener = self._parts  # which says so if torch is not installed
         import torch
 
-        kernel, rows, alpha, whitener = self._parts
         space = self.model.similarity.space
         where, kind = space.slices[variable], space.variables[variable]
         centre = torch.from_numpy(np.asarray(row, np.float32)).to(self.device)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from mergebo.acquisition.values import Floats, log_expected_improvement, log_improvement_slopes
+from mergebo._typing import Floats, Rows
+from mergebo.acquisition.values import log_expected_improvement, log_improvement_slopes
 from mergebo.errors import UnsupportedError
 from mergebo.permutations import invert
-from mergebo.spaces import Rows
 from mergebo.surrogate import GP, ByMap, SameChoices
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from mergebo._typing import Floats, Rows
 from mergebo.acquisition.device import DeviceScan
-from mergebo.acquisition.values import Floats, Score, slopes_of
+from mergebo.acquisition.values import Score, slopes_of
 from mergebo.moves import (
     MOVES,
     feasible_moves,
@@ -24,7 +25,7 @@ from mergebo.moves import (
     replaced,
     steps,
 )
-from mergebo.spaces import AnySpace, Binary, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation
 from mergebo.surrogate import GP
 
 SETTLING = 30

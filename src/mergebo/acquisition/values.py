@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
 
-Floats = NDArray[np.float64]
+from mergebo._typing import Floats
+
 Score: TypeAlias = Callable[[Floats, Floats, float], Floats]
 Slopes: TypeAlias = Callable[[Floats, Floats, float], tuple[Floats, Floats]]
 

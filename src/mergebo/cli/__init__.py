@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import sys
 from collections.abc import Callable
@@ -31,17 +32,39 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-PANELS: dict[str, dict[str, Callable[..., None]]] = {
+STUDIES: dict[str, dict[str, Callable[..., None]]] = {
     "A program of yours says how good an order is": {"optimize": optimize},
     "You say how good an order is": {"new": new, "ask": ask, "tell": tell, "fail": fail},
     "What came of it": {"best": best, "show": show, "plot": plot, "export": export, "import": import_},
+}
+"""Commands about studies, which Optuna keeps."""
+PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    **STUDIES,
     "What there is": {"demo": demo, "methods": methods, "problems": problems},
 }
 SETTINGS: dict[str, dict[str, Any]] = {"tell": {"ignore_unknown_options": True}}
 """-3.2 is a value, not an option."""
+
+
+def _quiet(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with Optuna's log restricted to errors while it runs."""
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        import optuna
+
+        from mergebo.integrations.optuna import log_level
+
+        with log_level(optuna.logging.ERROR):
+            command(**given)
+
+    return run
+
+
 for _panel, _commands in PANELS.items():
     for _name, _command in _commands.items():
-        app.command(_name, rich_help_panel=_panel, context_settings=SETTINGS.get(_name))(_command)
+        _made = app.command(_name, rich_help_panel=_panel, context_settings=SETTINGS.get(_name))
+        _made(_quiet(_command) if _panel in STUDIES else _command)
 app.add_typer(bench, name="bench", rich_help_panel="What there is")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import typer
 
 from mergebo.cli.screen import STATES, Json, as_data, print_json, say, writing
 from mergebo.cli.studies import HERE, REASON, Name, Storage, Study, load
-from mergebo.cli.words import ORDER
+from mergebo.cli.words import ORDER, read_number
 from mergebo.errors import ArgumentError, MergeboError, TableError, unknown_choice
 
 if TYPE_CHECKING:
@@ -228,18 +227,17 @@ def _read_cells(table: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
 
 def _read(study: Study, row: Mapping[str, str], whole: bool, separator: str) -> Line:
     """One line."""
-    values = [_number(column, row[column]) for column in objective_columns(study, "value")]
+    values = [read_number(row[column], column, TableError) for column in objective_columns(study, "value")]
     noise = [row[column] for column in objective_columns(study, "noise") if row.get(column)]
     if noise and len(noise) != len(values):
         raise TableError(f"noise is there for each objective or for none, got {', '.join(noise)}")
-    deviations = [_number("noise", cell) for cell in noise]
+    deviations = [read_number(cell, "noise", TableError) for cell in noise]
     if any(each < 0 for each in deviations):
         raise TableError(f"noise is a standard deviation, which is not negative, got {', '.join(noise)}")
     order: Any = study.space.variables[ORDER]
     items = [each.strip() for each in row[ORDER].split(separator)] if whole else [row[column] for column in slots(study)]
     for item in items:
-        if item not in order.names:
-            raise unknown_choice("an item", item, order.names)
+        order.number(item)
     point: dict[str, Any] = {ORDER: items}
     for name, columns in columns_of(study).items():
         point[name] = _value(study.space.variables[name], name, [row[column] for column in columns])
@@ -260,21 +258,11 @@ def _value(variable: Any, name: str, cells: list[str]) -> Any:
             return [_whole(name, cell) for cell in cells]
         case Integer():
             return _whole(name, cells[0])
-    return _number(name, cells[0])
+    return read_number(cells[0], name, TableError)
 
 
 def _whole(column: str, cell: str) -> int:
-    number = _number(column, cell)
+    number = read_number(cell, column, TableError)
     if number != int(number):
         raise TableError(f"{column} is a whole number, got {cell!r}")
     return int(number)
-
-
-def _number(column: str, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        raise TableError(f"{column} is a number, got {cell!r}") from None
-    if not math.isfinite(value):
-        raise TableError(f"{column} is a finite number, got {cell!r}")
-    return value

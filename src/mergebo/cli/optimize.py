@@ -93,6 +93,8 @@ def optimize(
 
     Example: `mergebo optimize --items a,b,c,d --budget 60 --command './simulate {order}' --before a:b --jobs 4`
     """
+    from optuna.exceptions import ExperimentalWarning
+
     from mergebo.cli.program import Program
     from mergebo.cli.workers import Workers
 
@@ -110,7 +112,7 @@ def optimize(
     watch = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
     gave_up = False
     with _stopping(workers.stop), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Optuna's, of what it calls experimental
+        warnings.simplefilter("ignore", ExperimentalWarning)  # `fail_stale_trials` is, and has long been
         workers.start()
         try:
             watch(study, workers)

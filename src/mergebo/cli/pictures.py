@@ -9,16 +9,18 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from mergebo.cli.screen import STATES, best_so_far, numbers, point_text
 from mergebo.cli.studies import REASON
 from mergebo.cli.words import ORDER
-from mergebo.errors import UnsupportedError
+from mergebo.errors import UnsupportedError, extra
 from mergebo.look import LOOK, short
 from mergebo.optimizers.explanation import item_names
+
+with extra("plot"):
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
     from mergebo.cli.studies import Study

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import random
 import re
 import time
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from mergebo.optimizers import Optimizer
     from mergebo.optimizers.optimizer import Direction
     from mergebo.spaces import Space
+
+logger = logging.getLogger(__name__)
 
 Storage = Annotated[
     str,
@@ -361,14 +364,15 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
     from sqlalchemy.exc import ArgumentError as BadAddress
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     scheme, separator, rest = url.partition("://")
     if scheme in ("sqlite", "journal"):
         _check_file(url, scheme, rest.removeprefix("/"), create)
     try:
         if scheme == "journal":
             return JournalStorage(JournalFileBackend(rest.removeprefix("/")))
-        signs: dict[str, Any] = {"heartbeat_interval": BEAT, "grace_period": SILENCE} if beats else {}
+        signs: dict[str, Any] = {}
+        if beats:
+            signs = {"heartbeat_interval": BEAT, "grace_period": SILENCE, "heartbeat_stale_trial_callback": _log_stale}
         # Others write to a file, too; and connections to a server that was started again must not be used any more.
         patient: dict[str, Any] = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else {"pool_pre_ping": True}
         with warnings.catch_warnings():
@@ -387,6 +391,10 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
         ) from error
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError, OSError, RuntimeError, ValueError) as error:
         raise StorageError(f"the storage {address(url)} cannot be opened: {database_said(error) or error}") from error
+
+
+def _log_stale(study: OptunaStudy, trial: FrozenTrial) -> None:
+    logger.warning("trial %d failed: no heartbeat for %g s", trial.number, SILENCE)
 
 
 def _check_file(url: str, scheme: str, place: str, create: bool) -> None:
@@ -428,5 +436,6 @@ def _set_up(make: Callable[[], Any]) -> Any:
         except (IntegrityError, ProgrammingError, OperationalError) as error:
             if isinstance(error, OperationalError) and "already exists" not in str(error):
                 raise
+            logger.debug("another process is creating the same tables; retrying: %s", error)
             time.sleep(random.uniform(0, 0.5))
     return make()

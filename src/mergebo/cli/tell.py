@@ -9,6 +9,7 @@ import typer
 
 from mergebo.cli.screen import STATES, Json, as_data, number, numbers, print_json, say, visible
 from mergebo.cli.studies import HERE, REASON, Name, Storage, Study, load
+from mergebo.cli.words import read_number
 from mergebo.errors import TrialError
 
 Number = Annotated[int, typer.Argument(metavar="TRIAL", help="The number of the trial.")]
@@ -33,7 +34,8 @@ def tell(
 
     study = load(storage, name)
     _check_pending(study, trial)
-    given = [_read(text) for text in values]
+    hint = "; a trial without one has failed: mergebo fail"
+    given = [read_number(text, "a value", TrialError, hint) for text in values]
     for what, these in (("value", given), ("noise", noise)):
         if these and len(these) != len(study.directions):
             wanted = "one objective" if len(study.directions) == 1 else f"{len(study.directions)} objectives"
@@ -84,16 +86,6 @@ def _check_pending(study: Study, wanted: int) -> None:
         f"trial {wanted} has the value {numbers(trial.values)} already; nothing was changed. To correct a value, `mergebo "
         "export` the table, correct it there, and `mergebo import` it into a new study"
     )
-
-
-def _read(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise TrialError(f"a value is a number, got {text!r}") from None
-    if not math.isfinite(value):
-        raise TrialError(f"a value is finite, got {text!r}; a trial without one has failed: mergebo fail")
-    return value
 
 
 def _said(study: Study, trial: int, as_json: bool, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -53,6 +54,17 @@ def read_items(given: str) -> list[str]:
         return found
     why = f"{given} has no two lines" if there else f"there is no file {given!r}, and no comma between two items"
     raise ArgumentError(f"{why}; items are a,b,c or a file with one item in a line")
+
+
+def read_number(text: str, what: str, error: type[MergeboError], hint: str = "") -> float:
+    """A finite number, or an error that says what should be one, for nan and infinity with a hint."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise error(f"{what} is a number, got {text!r}") from None
+    if not math.isfinite(value):
+        raise error(f"{what} is a finite number, got {text!r}{hint}")
+    return value
 
 
 def _listed(what: str, text: str) -> list[str]:

@@ -10,6 +10,7 @@ Every worker takes the next trial until the budget is spent. The storage decides
 
 from __future__ import annotations
 
+import logging
 import queue
 import random
 import shlex
@@ -30,6 +31,8 @@ from mergebo.cli.screen import complain
 from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, database_said, plain, standing, was_cut_short
 from mergebo.errors import ExhaustedError, ProgramError, StoppedError, StorageError
 from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, suggest
+
+logger = logging.getLogger(__name__)
 
 HOPELESS = 5
 """So many failures without a single result, and the program is thought to be wrong, not the points."""
@@ -355,7 +358,8 @@ class Workers:
     def _bury(self) -> None:
         """End trials whose workers are dead: those of this machine, and those that gave no sign of life for a while."""
         for trial in self.study.every_trial():
-            if trial.state == RUNNING and is_dead(trial.user_attrs.get(WORKER, "")):
+            if trial.state == RUNNING and is_dead(worker := trial.user_attrs.get(WORKER, "")):
+                logger.warning("trial %d failed: its worker %s is dead", trial.number, worker)
                 self._store(trial.number, {}, None)
         # While the storage was away nobody could give signs of life, so hear the others again before judging them.
         if self.study.beats and time.time() - self._round < 2 * BEAT < time.time() - self._since:
@@ -373,6 +377,7 @@ class Workers:
                 self._since = time.time()
                 waited = time.monotonic() - began
                 said = f"the storage {self.study.url} does not answer: {database_said(error) or error}"
+                logger.warning(said)
                 if waited > (LAST_WORDS if self.stopped.is_set() else PATIENCE):
                     raise StorageError(said) from error
                 if waited > LAST_WORDS and not self._complained:

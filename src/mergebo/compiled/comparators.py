@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Bits, Ints
 from mergebo.compiled.jit import U64, jit
 
-Bits = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 Slots = NDArray[np.uint64]
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mergebo._typing import Floats, Ints
 from mergebo.compiled.jit import jit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SMOOTH = 1e-8
 """Added to squared distances: two items at one place have a distance with a derivative."""

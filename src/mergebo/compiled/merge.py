@@ -13,10 +13,9 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Bits, Ints
 from mergebo.compiled.jit import U64, jit
 
-Bits = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 Nodes = NDArray[np.uint64]
 
 

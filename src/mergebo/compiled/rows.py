@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mergebo._typing import Ints
 from mergebo.compiled.jit import U64, jit
-
-Ints = NDArray[np.int64]
 
 
 @jit

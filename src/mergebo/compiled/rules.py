@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Bools, Ints
 from mergebo.compiled.jit import U64, jit
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 SWAP, INSERTION, REVERSAL = 0, 1, 2
 """Kinds of moves."""

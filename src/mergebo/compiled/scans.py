@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints
 from mergebo.compiled.jit import jit
 from mergebo.compiled.merge import Nodes
 
-Ints = NDArray[np.int64]
 Changes = NDArray[np.int16]
 
 

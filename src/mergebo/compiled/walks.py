@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints, Singles
 from mergebo.compiled.jit import jit
 from mergebo.compiled.merge import Nodes
 
-Ints = NDArray[np.int64]
 Steps = NDArray[np.int32]
-Singles = NDArray[np.float32]
+
+
+@jit
+def _keep(total: NDArray[Any], place: np.int32, out: NDArray[Any]) -> None:
+    """Write the changes after a step to row `place` of `out`, unless that is negative."""
+    if place >= 0:
+        row = out[place]
+        for k in range(len(total)):  # compiles to faster code than the assignment of an array
+            row[k] = total[k]
 
 
 @jit
@@ -41,7 +49,7 @@ def slot_steps(targets: NDArray[np.int32], weights: NDArray[np.float64], reach: 
             total[k] += at_i * (min(abs(i - of_j[k]), reach) - min(abs(i - of_i[k]), reach))
             total[k] += at_j * (min(abs(j - of_i[k]), reach) - min(abs(j - of_j[k]), reach))
         here[i], here[j] = here[j], here[i]
-        if place >= 0:
+        if place >= 0:  # not `_keep`, with which this loop takes 5 % longer
             row = out[place]
             for k in range(others):
                 row[k] = total[k]
@@ -65,10 +73,7 @@ def square_steps(targets: NDArray[np.int32], steps: Steps, out: NDArray[Any]) ->
         for k in range(others):
             total[k] += twice * (of_j[k] - of_i[k])
         here[i], here[j] = here[j], here[i]
-        if place >= 0:
-            row = out[place]
-            for k in range(others):
-                row[k] = total[k]
+        _keep(total, place, out)
 
 
 @jit
@@ -95,10 +100,7 @@ def gap_steps(order: Ints, gaps: Singles, others: Singles, steps: Steps, out: Si
                 for k in range(len(total)):
                     total[k] += change * (of_b[k] - of_a[k])
         here[i], here[j], slot[a], slot[b] = b, a, j, i
-        if place >= 0:
-            row = out[place]
-            for k in range(len(total)):
-                row[k] = total[k]
+        _keep(total, place, out)
 
 
 @jit
@@ -160,8 +162,7 @@ def edge_steps(
                     total[k] += sign * ((next_to[k] == follower) | (last_to[k] == follower))
             if sign == 1:
                 here[i], here[j] = here[j], here[i]
-        if place >= 0:
-            out[place] = total
+        _keep(total, place, out)
 
 
 @jit
@@ -192,8 +193,7 @@ def pair_steps(row: Ints, rows: NDArray[np.int32], steps: Steps, out: NDArray[An
                 total[k] += 2 * (np.int32(at_low[k] < between[k]) + np.int32(between[k] < at_high[k])) - 2
         here[i], here[j] = here[j], here[i]
         holder[here[i]], holder[here[j]] = i, j
-        if place >= 0:
-            out[place] = total
+        _keep(total, place, out)
 
 
 @jit
@@ -231,8 +231,7 @@ def listed_steps(
                 if bit != code[p]:
                     code[p] = bit
                     _turn(bit, gains[p], total)
-        if place >= 0:
-            out[place] = total
+        _keep(total, place, out)
 
 
 @jit
@@ -346,8 +345,7 @@ def merge_steps(
                 ranks[slot - low] = target
                 lower, upper = min(source, target), max(source, target)
                 _update(node, lower, upper, nodes, around, comparison, runs, code, gains, total)
-        if place >= 0:
-            out[place] = total
+        _keep(total, place, out)
 
 
 def tree_links(nodes: Nodes) -> Ints:

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from mergebo._typing import Floats
 from mergebo.errors import ArgumentError, unknown_choice
-from mergebo.experiments.metrics import Floats, evaluations_to_match, median_evaluations
+from mergebo.experiments.metrics import evaluations_to_match, median_evaluations
 from mergebo.experiments.results import Runs, Section, read_records, sections
 from mergebo.experiments.statistics import Estimate, SignTest, estimate, sign_test
 from mergebo.experiments.tables import NOTHING, Table, fixed, p_value, part_of, scored, shown

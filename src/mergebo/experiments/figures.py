@@ -6,17 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from mergebo._typing import Floats
 from mergebo.calls import read_call
-from mergebo.experiments.metrics import Floats, simple_regret
+from mergebo.errors import extra
+from mergebo.experiments.metrics import simple_regret
 from mergebo.experiments.results import Runs, method_order
 from mergebo.experiments.statistics import Estimate
 from mergebo.experiments.tables import quoted_figure
 from mergebo.look import LOOK
+
+with extra("plot"):
+    from matplotlib import rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 HUES = {
     "auto": "#CC3311",
@@ -134,7 +138,7 @@ def _curve(runs: Runs, method: str, label: str) -> Floats:
     regret = simple_regret(best, runs.reference)
     if label == "regret":
         return regret
-    left = float(runs.random[-1]) - runs.reference
+    left = runs.random_at(runs.case.budget) - runs.reference
     return regret / left if left > 0 else regret
 
 

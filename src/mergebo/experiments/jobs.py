@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import platform
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
+from mergebo._typing import Rows
 from mergebo.calls import read_call
-from mergebo.errors import ArgumentError, ExhaustedError, extra, unknown_choice
+from mergebo.errors import ArgumentError, ExhaustedError, extra, require, unknown_choice
 from mergebo.experiments.solvers import SOLVERS, Spent
 from mergebo.optimizers import Optimizer
 from mergebo.optimizers.methods import METHODS, SHARED, make_method, protocol
 from mergebo.optimizers.optimizer import Design
 from mergebo.problems import Problem, get
-from mergebo.spaces import Rows
 from mergebo.stopwatch import collect
 from mergebo.threads import one_thread
 
@@ -99,8 +100,9 @@ def check_method(method: str) -> None:
     if name in SOLVERS and settings:
         raise ArgumentError(f"{name} has no settings, got {method!r}")
     if name == "pymoo-ga":
-        with extra("bench"):
-            import pymoo  # noqa: F401
+        require("bench", "pymoo")
+    if name == "optuna-gp":
+        require("torch", "torch")
     if name in METHODS:
         make_method(name, **settings)
 
@@ -110,6 +112,9 @@ def run(job: Job) -> Record:
     start = time.perf_counter()
     problem = job.make_problem()
     name, _ = read_call(job.method)
+    if name in ("turbo", "optuna-gp"):
+        with extra("torch"):
+            import torch  # noqa: F401 - before `one_thread`, which limits what is loaded
     # The initial design is a random optimiser's: the same points for every method with the same seed.
     shared: dict[str, Any] = {"seed": job.seed, "initial": job.initial, "design": job.design}
     first = Optimizer(problem.space, "random", **shared).ask(job.initial)
@@ -163,14 +168,11 @@ class _Evaluations:
 
 @lru_cache(maxsize=1)
 def made_with() -> dict[str, str]:
-    """Versions of what has a part in a result."""
-    packages = ("mergebo", "numpy", "scipy", "numba", "torch", "gpytorch", "botorch")
-    return {"python": platform.python_version(), **{each: _version(each) for each in packages}}
+    """Versions of what has a part in a result, as far as it is installed."""
+    import mergebo
 
-
-def _version(package: str) -> str:
-    if package == "mergebo":
-        import mergebo
-
-        return mergebo.__version__
-    return version(package)
+    found = {"python": platform.python_version(), "mergebo": mergebo.__version__}
+    for package in ("numpy", "scipy", "numba", "torch", "gpytorch", "botorch"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mergebo._typing import Floats
 from mergebo.calls import read_call
 from mergebo.errors import ArgumentError
 from mergebo.experiments.jobs import Job
 from mergebo.optimizers.methods import METHODS, make_method
 from mergebo.optimizers.optimizer import Design
 from mergebo.problems import get
-
-Floats = NDArray[np.float64]
 
 SEARCHES = 200
 """Random searches that are simulated to say how well random search does."""
@@ -120,9 +120,9 @@ def feature_length(job: Job) -> int | None:
     45
     """
     name, _ = read_call(job.method)
-    similarity = getattr(make_method(name, **job.settings), "similarity", None) if name in METHODS else None
-    if similarity is None:
+    if name not in METHODS or not hasattr(METHODS[name][0], "similarity"):
         return None
-    maps = [getattr(factor, "map", None) for factor in similarity(get(job.problem).space).factors.values()]
+    method: Any = make_method(name, **job.settings)
+    maps = [getattr(factor, "map", None) for factor in method.similarity(get(job.problem).space).factors.values()]
     lengths = [int(each.length) for each in maps if each is not None]
     return sum(lengths) if lengths else None

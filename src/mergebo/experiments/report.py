@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mergebo.errors import extra, unknown_choice
+from mergebo._typing import Floats
+from mergebo.errors import extra, require, unknown_choice
 from mergebo.experiments.comparison import Comparison, Worst, compare_runs, mean_ranks, mean_score, worst_class
 from mergebo.experiments.jobs import Record
-from mergebo.experiments.metrics import Floats
 from mergebo.experiments.results import ALL, Runs, Section, read_records, sections
 from mergebo.experiments.statistics import Estimate
 from mergebo.experiments.summaries import findings, focus, further_tables, main_tables, remarks, setup
@@ -60,30 +60,74 @@ def report(folder: str | Path, ours: str = "", *, progress: bool = False) -> Pat
     `report.html` needs no other file; `report.md` shows `figures/*.png`; `tables.tex` has all tables; `metrics.json` has
     all figures, the same for the same records in any order, and `timings.json` what depends on the machine.
     """
-    with extra("bench"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+    require("bench", "jinja2")  # before anything is simulated
     from rich.console import Console
     from rich.progress import track
-
-    from mergebo.experiments.figures import styles
 
     target = Path(folder)
     records = read_records(target)
     found = sections(records, ours)
-    known = sorted({method for section in found for method in section.methods})
-    if ours and ours not in known:
-        raise unknown_choice(f"method in {folder}", ours, known)
+    _check_method(folder, ours, found)
     (target / "figures").mkdir(exist_ok=True)
-    look = styles(known)
     shown: dict[str, Any] = {"console": Console(stderr=True), "transient": True, "disable": not progress}
     for runs in track([runs for section in found for runs in section.runs], "random search, to compare with", **shown):
         _ = runs.random  # simulated, and remembered: what takes the time in large problems
-    chapters = [_chapter(section, look, target) for section in track(found, "tables and figures", **shown)]
-    content = {
-        "chapters": chapters,
-        "failed": [record for record in records if record.error],
-        "versions": _versions(records),
-    }
+    chapters = _chapters(track(found, "tables and figures", **shown), found, target)
+    for name in ("report.html", "report.md"):
+        (target / name).write_text(_rendered(name, chapters, records), encoding="utf-8")
+    tables = [table.titled(each.title) for each in chapters for table in (*each.tables, *each.further)]
+    (target / "tables.tex").write_text("\n".join(table.latex() for table in tables), encoding="utf-8")
+    _write_json(target / "metrics.json", metrics(records, ours))
+    _write_json(target / "timings.json", timings(records))
+    return target / "report.html"
+
+
+def page(folder: str | Path, ours: str = "") -> str:
+    """`report.html` as text, from the records; nothing is written.
+
+    The values of random search are read from `metrics.json` where it has them for the same case, instead of simulated.
+    """
+    records = read_records(folder)
+    found = [_remembered(section, Path(folder)) for section in sections(records, ours)]
+    _check_method(folder, ours, found)
+    return _rendered("report.html", _chapters(found, found), records)
+
+
+def _check_method(folder: str | Path, ours: str, found: Sequence[Section]) -> None:
+    known = sorted({method for section in found for method in section.methods})
+    if ours and ours not in known:
+        raise unknown_choice(f"method in {folder}", ours, known)
+
+
+def _remembered(section: Section, folder: Path) -> Section:
+    """The section with the values of random search from `metrics.json`, for those of its cases that have not changed."""
+    path = folder / "metrics.json"
+    suites = json.loads(path.read_text(encoding="utf-8"))["suites"] if path.exists() else {}
+    cases = suites.get(section.title, {}).get("cases", {})
+
+    def known(runs: Runs) -> dict[int, float]:
+        case = json.loads(json.dumps({**asdict(runs.case), "reference": runs.reference}))
+        saved = cases.get(section.label(runs), {})
+        if any(saved.get(key) != value for key, value in case.items()):
+            return {}
+        return {int(budget): value for budget, value in saved["random"].items()}
+
+    return replace(section, runs=tuple(replace(runs, simulated=known(runs)) for runs in section.runs))
+
+
+def _chapters(shown: Iterable[Section], found: Sequence[Section], folder: Path | None = None) -> list[Chapter]:
+    """The chapters of a report, where a method has one style in all figures; PNGs are written if there is a folder."""
+    from mergebo.experiments.figures import styles
+
+    look = styles({method for section in found for method in section.methods})
+    return [_chapter(section, look, folder) for section in shown]
+
+
+def _rendered(name: str, chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
+    """The report that the template of this name makes."""
+    with extra("bench"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
     templates = Environment(
         loader=PackageLoader("mergebo.experiments"),
         autoescape=lambda template: template is not None and ".html" in template,
@@ -91,13 +135,9 @@ def report(folder: str | Path, ours: str = "", *, progress: bool = False) -> Pat
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("report.html", "report.md"):
-        (target / name).write_text(templates.get_template(f"{name}.jinja").render(content), encoding="utf-8")
-    tables = [table.titled(each.title) for each in chapters for table in (*each.tables, *each.further)]
-    (target / "tables.tex").write_text("\n".join(table.latex() for table in tables), encoding="utf-8")
-    _write_json(target / "metrics.json", metrics(records, ours))
-    _write_json(target / "timings.json", timings(records))
-    return target / "report.html"
+    return templates.get_template(f"{name}.jinja").render(
+        chapters=chapters, failed=[record for record in records if record.error], versions=_versions(records)
+    )
 
 
 def metrics(records: Sequence[Record], ours: str = "") -> dict[str, Any]:
@@ -170,7 +210,7 @@ def _case_metrics(runs: Runs) -> dict[str, Any]:
     return {
         **asdict(runs.case),
         "reference": runs.reference,
-        "random": {str(budget): float(runs.random[budget - 1]) for budget in runs.budgets},
+        "random": {str(budget): runs.random_at(budget) for budget in runs.budgets},
         "methods": {
             method: {
                 "seeds": runs.seeds(method),
@@ -195,7 +235,7 @@ def _spread(values: Floats | None) -> dict[str, float | None] | None:
     return {"mean": float(values.mean()), "deviation": float(values.std(ddof=1)) if len(values) > 1 else None}
 
 
-def _chapter(section: Section, look: dict[str, dict[str, Any]], folder: Path) -> Chapter:
+def _chapter(section: Section, look: dict[str, dict[str, Any]], folder: Path | None) -> Chapter:
     from mergebo.experiments.figures import convergence, rank_plot, score_plot
 
     figures = []
@@ -232,7 +272,7 @@ def _chapter(section: Section, look: dict[str, dict[str, Any]], folder: Path) ->
     )
 
 
-def _draw(figure: Figure, caption: str, folder: Path, suite: str, title: str) -> Drawing:
+def _draw(figure: Figure, caption: str, folder: Path | None, suite: str, title: str) -> Drawing:
     from matplotlib import rc_context
 
     from mergebo.look import LOOK
@@ -240,7 +280,10 @@ def _draw(figure: Figure, caption: str, folder: Path, suite: str, title: str) ->
     path = f"figures/{re.sub(r'[^a-z0-9]+', '-', f'{suite} {title}'.lower()).strip('-')}.png"
     page = BytesIO()
     with rc_context(LOOK):
-        figure.savefig(folder / path)
+        if folder is None:
+            figure.draw_without_rendering()  # the layout settles a little further each time: as far as with a PNG
+        else:
+            figure.savefig(folder / path)
         figure.savefig(page, format="svg", metadata={"Date": None})
     return Drawing(path, title, caption, f"data:image/svg+xml;base64,{b64encode(page.getvalue()).decode()}")
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
+from mergebo._typing import Floats
 from mergebo.calls import read_call
 from mergebo.errors import ArgumentError
 from mergebo.experiments.jobs import Job, Record
-from mergebo.experiments.metrics import (
-    Floats,
-    area_under_curve,
-    best_so_far,
-    normalised_score,
-    random_search,
-    simple_regret,
-)
+from mergebo.experiments.metrics import area_under_curve, best_so_far, normalised_score, random_search, simple_regret
 from mergebo.experiments.solvers import SOLVERS
 from mergebo.experiments.store import Store
 from mergebo.experiments.suites import SUITES, Case
@@ -42,6 +36,8 @@ class Runs:
     case: Case
     records: dict[str, dict[int, Record]]
     """By method and seed."""
+    simulated: Mapping[int, float] = field(default_factory=dict)
+    """The mean best value of random search at some budgets, if it is known from an earlier report."""
 
     @cached_property
     def problem(self) -> Problem:
@@ -92,8 +88,12 @@ class Runs:
         """
         if self.reference is None or not self.has_score:
             return None
-        random = self.random[(random_budget or budget) - 1]
+        random = self.random_at(random_budget or budget)
         return normalised_score(self.best(method, seeds)[:, budget - 1], random, self.reference)
+
+    def random_at(self, budget: int) -> float:
+        """The mean best value of random search after `budget` evaluations."""
+        return self.simulated[budget] if budget in self.simulated else float(self.random[budget - 1])
 
     @property
     def random(self) -> Floats:
@@ -104,7 +104,9 @@ class Runs:
     @property
     def has_score(self) -> bool:
         """Whether there is a reference, and random search does not find it by itself."""
-        return self.reference is not None and bool(np.isfinite(normalised_score(0.0, self.random[-1], self.reference)))
+        if self.reference is None:
+            return False
+        return bool(np.isfinite(normalised_score(0.0, self.random_at(self.case.budget), self.reference)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from mergebo._progress import progress_bar
 from mergebo.errors import ArgumentError, extra
 from mergebo.experiments.jobs import Job, Record, run
 from mergebo.experiments.store import Store
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ def run_jobs(
     store = Store(folder)
     open_jobs = [job for job in jobs if not store.is_done(job)]
     ended: dict[Job, Record] = {}
-    with _bar(progress, len(open_jobs), len(jobs)) as advance:
+    with _bar(progress, len(open_jobs), len(jobs)) as advance, warnings.catch_warnings():
+        # Workers that hold much memory after a job are replaced, which is no news: what they remember is worth little.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
 
         def take(waiting: Sequence[Job], workers: int) -> list[Job]:
             """Run jobs and keep their records. If a worker process dies: the jobs that were in flight."""
@@ -63,7 +69,9 @@ def run_jobs(
                 for job in taken:
                     if job not in ended:
                         store.release(job)
-                return [job for job in taken if job not in ended]
+                lost = [job for job in taken if job not in ended]
+                logger.warning("a worker process died; %d jobs are run again", len(lost))
+                return lost
             return []
 
         def keep(record: Record) -> None:
@@ -127,8 +135,6 @@ def _results(jobs: Iterable[Job], workers: int, cluster: str | None, load: str |
             stack.enter_context(parallel_config(backend="dask"))
             settings: dict[str, Any] = {"n_jobs": -1}
         else:
-            # Workers that hold much memory after a job are replaced, which is no news: what they remember is worth little.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
             stack.enter_context(parallel_config(backend="loky", inner_max_num_threads=1))
             settings = {"n_jobs": workers}
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1, **settings)
@@ -150,38 +156,19 @@ def _worker_died(cluster: str | None) -> type[BaseException]:
     return died
 
 
-def _bar(shown: bool, count: int, total: int) -> AbstractContextManager[Any]:
+@contextmanager
+def _bar(shown: bool, count: int, total: int) -> Iterator[Callable[[Record], None]]:
     """A progress bar with the time left, or nothing."""
     if not shown or not count:
-        return nullcontext(lambda record: None)
-    return _Bar(count, total)
+        yield lambda record: None
+        return
+    with progress_bar(total, done=total - count, long=True) as advance:
+        failures = 0
 
+        def show(record: Record) -> None:
+            nonlocal failures
+            failures += bool(record.error)
+            said = f"{record.job.method} on {record.job.problem}, seed {record.job.seed}"
+            advance(said + (f"; {failures} failed" if failures else ""))
 
-class _Bar:
-    def __init__(self, count: int, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}"),
-        )
-        self.progress = Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600)
-        self.task = self.progress.add_task("", total=total, completed=total - count)
-        self.failures = 0
-
-    def __enter__(self) -> Any:
-        self.progress.start()
-        return self.advance
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()
-
-    def advance(self, record: Record) -> None:
-        self.failures += bool(record.error)
-        said = f"{record.job.method} on {record.job.problem}, seed {record.job.seed}"
-        self.progress.update(self.task, advance=1, description=said + (f"; {self.failures} failed" if self.failures else ""))
+        yield show

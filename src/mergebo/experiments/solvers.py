@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mergebo.errors import UnsupportedError, extra
-from mergebo.permutations import Ints
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
+from mergebo._typing import Ints, Rows
+from mergebo.errors import UnsupportedError, extra, require
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace
 
 Objective: TypeAlias = Callable[[Rows], float]
 
@@ -69,7 +69,8 @@ def optuna_tpe(space: AnySpace, objective: Objective, design: Rows, seed: int) -
 
 
 def optuna_gp(space: AnySpace, objective: Objective, design: Rows, seed: int) -> None:
-    """Optuna's Gaussian process sampler on Lehmer codes."""
+    """Optuna's Gaussian process sampler on Lehmer codes. It computes with torch."""
+    require("torch", "torch")
     import optuna
 
     _optuna(optuna.samplers.GPSampler(seed=seed), space, objective, design)
@@ -82,12 +83,10 @@ def _optuna(sampler: Any, space: AnySpace, objective: Objective, design: Rows) -
     """
     import optuna
 
-    from mergebo.integrations.optuna import params, suggest
+    from mergebo.integrations.optuna import log_level, params, suggest
 
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(sampler=sampler)
-    optuna.logging.set_verbosity(before)
+    with log_level(optuna.logging.WARNING):
+        study = optuna.create_study(sampler=sampler)
     for row in design:
         study.enqueue_trial(params(space, space.decode(row)))
     while True:

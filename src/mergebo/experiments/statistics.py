@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from mergebo._typing import Floats
 from mergebo.errors import ShapeError
-from mergebo.experiments.metrics import ROUNDING, Floats
+from mergebo.experiments.metrics import ROUNDING
 
 RESAMPLES = 9999
 """Of a bootstrap."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
+from mergebo._typing import Floats
 from mergebo.calls import read_call
 from mergebo.experiments.comparison import (
     Comparison,
@@ -18,7 +19,7 @@ from mergebo.experiments.comparison import (
     scored_at,
     worst_class,
 )
-from mergebo.experiments.metrics import Floats, feature_length
+from mergebo.experiments.metrics import feature_length
 from mergebo.experiments.published import PUBLISHED, SAME_DATA, Figure
 from mergebo.experiments.results import ALL, Runs, Section, missing_seeds
 from mergebo.experiments.statistics import SignTest

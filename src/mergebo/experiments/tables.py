@@ -9,8 +9,8 @@ from html import escape
 
 import numpy as np
 
+from mergebo._typing import Floats
 from mergebo.errors import ShapeError
-from mergebo.experiments.metrics import Floats
 from mergebo.experiments.statistics import Estimate
 
 NOTHING = "\N{EN DASH}"

@@ -7,11 +7,14 @@ numbers like any other; `PermutationSampler` puts them together again.
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +24,12 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 
+from mergebo._typing import Rows
 from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError, ExhaustedError, RuleError
 from mergebo.permutations import lehmer_decode, lehmer_encode
 from mergebo.space_data import order_from_data, order_to_data
-from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real, Rows, Space, Variable
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Real, Space, Variable
 
 if TYPE_CHECKING:  # models take a while to load, and whoever only reads a study needs none
     from mergebo.optimizers import Optimizer
@@ -42,6 +46,8 @@ __all__ = [
     "suggest_permutation",
 ]
 
+logger = logging.getLogger(__name__)
+
 REMEMBERED = "mergebo:"
 """Before the name of an order: the attribute of a study that holds its items and rules."""
 CLAIM = "mergebo:claim"
@@ -54,6 +60,17 @@ SURPLUS = "mergebo:surplus"
 """The attribute of a trial that does not count: another worker was faster with its point, or with the last of a budget."""
 CLASHES = 20
 """How often a point is chosen, should another worker choose the same at the same time."""
+
+
+@contextmanager
+def log_level(level: int) -> Iterator[None]:
+    """Set Optuna's log level within a `with` block, and restore it afterwards."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(level)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 # --------------------------------------------------------------------------------------------- variables as parameters
@@ -184,9 +201,8 @@ class Coding:
     parts: Mapping[str, Coded]
 
     def __post_init__(self) -> None:
-        names = [name for part in self.parts.values() for name in part.parameters]
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(name for part in self.parts.values() for name in part.parameters).items():
+            if count > 1:
                 raise ArgumentError(f"two variables would have the parameter {name!r}; call one of them otherwise")
 
     @classmethod
@@ -403,6 +419,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
                 now = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
                 if not any(held(each) == proposed != before.get(each.number) for each in now):
                     break
+                logger.debug("trial %d: another worker proposed the same point; proposing again", trial.number)
                 if again < CLASHES - 1:  # the other one may give way, too, so both must be able to come back to the point
                     self._claim(study, trial, {})
                     time.sleep(random.uniform(0, 0.1))
@@ -488,7 +505,8 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         for trial in known:
             try:
                 begun = opt.begin(opt.space.decode(coding.row(held(trial)).astype(opt.space.dtype)))
-            except RuleError:  # it is from before there was the rule
+            except RuleError as error:  # it is from before there was the rule
+                logger.debug("trial %d is ignored: %s", trial.number, error)
                 continue
             numbers.append(trial.number)
             if trial.state == TrialState.COMPLETE:

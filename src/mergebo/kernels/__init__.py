@@ -1,16 +1,19 @@
-"""GPyTorch kernels whose inputs are permutations."""
+"""GPyTorch kernels whose inputs are permutations. They need the extra `mergebo[torch]`."""
 
-from mergebo.kernels.average import RelabelledAverage
-from mergebo.kernels.base import PermutationKernel
-from mergebo.kernels.comparisons import (
-    ComparisonKernel,
-    KendallKernel,
-    MallowsKernel,
-    MergeKernel,
-    NetworkKernel,
-    RandomComparisonsKernel,
-)
-from mergebo.kernels.positions import AdjacencyKernel, PositionKernel, SlotsKernel, SpearmanKernel
+from mergebo.errors import extra
+
+with extra("torch"):
+    from mergebo.kernels.average import RelabelledAverage
+    from mergebo.kernels.base import PermutationKernel
+    from mergebo.kernels.comparisons import (
+        ComparisonKernel,
+        KendallKernel,
+        MallowsKernel,
+        MergeKernel,
+        NetworkKernel,
+        RandomComparisonsKernel,
+    )
+    from mergebo.kernels.positions import AdjacencyKernel, PositionKernel, SlotsKernel, SpearmanKernel
 
 __all__ = [
     "AdjacencyKernel",

@@ -9,6 +9,7 @@ from typing import get_args
 
 import numpy as np
 
+from mergebo._typing import Floats, Rows
 from mergebo.acquisition.search import Acquisition, ascend
 from mergebo.compiled.edges import shorten
 from mergebo.errors import unknown_choice
@@ -18,7 +19,7 @@ from mergebo.optimizers.history import History
 from mergebo.optimizers.knowledge import Knowledge, fitted
 from mergebo.optimizers.modelled import Modelled, expected, reconsidered, score_of
 from mergebo.sorting import EnumerationMap
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace, Rows
+from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace
 from mergebo.stopwatch import phase
 from mergebo.surrogate import (
     GP,
@@ -34,7 +35,6 @@ from mergebo.surrogate import (
 )
 from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, Trends
 from mergebo.surrogate.places import PathCosts, fit_places
-from mergebo.surrogate.similarity import Floats
 
 FAMILIES: dict[str, Callable[[int], Sequence[Similarity]]] = {
     "precedence": lambda n: [_mallows(n), Joint((_mallows(n), Ranks(n)))],

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mergebo._typing import Rows
 from mergebo.moves import MOVES, random_neighbours
 from mergebo.optimizers.history import History
-from mergebo.spaces import AnySpace, Permutation, Rows
+from mergebo.spaces import AnySpace, Permutation
 
 SOME = 64
 """Random neighbours that are drawn to find one that was not tried."""
@@ -86,7 +87,7 @@ class Genetic:
                 child = around[rng.integers(len(around))] if len(around) else child
             if child.tobytes() not in history.tried:
                 return child
-        return history.fresh_row(rng)
+        return history.random_instead("crossover", rng)
 
 
 def crossover(a: Rows, b: Rows, space: AnySpace, rng: np.random.Generator) -> Rows:

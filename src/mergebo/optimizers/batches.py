@@ -7,9 +7,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo.spaces import Rows
+from mergebo._typing import Floats, Rows
 from mergebo.surrogate import GP
-from mergebo.surrogate.similarity import Floats
 
 Batch: TypeAlias = Literal["fantasies", "thompson", "law"]
 """One after the other, each taken to come out as expected; one draw from the posterior each; a determinantal choice."""

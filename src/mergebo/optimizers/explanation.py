@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Floats, Ints, Rows, Singles
 from mergebo.optimizers.auto import Past, best_map, structures
 from mergebo.optimizers.history import History, every_row
-from mergebo.permutations import Ints, invert
-from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
+from mergebo.permutations import invert
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity
 from mergebo.surrogate import GP
 from mergebo.surrogate.places import PathCosts
-from mergebo.surrogate.similarity import Floats, Singles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,15 +6,18 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps, rc_context
-from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from mergebo.errors import extra
 from mergebo.look import LOOK, short
 from mergebo.optimizers.explanation import CERTAIN, HEADINGS, REGIONS, Effect, Explanation, certain, percent
+
+with extra("plot"):
+    from matplotlib import colormaps, rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
 
 BETTER, WORSE, PLAIN = "#2166AC", "#B2182B", "#8C8C8C"
 SHADES = colormaps["RdBu"]

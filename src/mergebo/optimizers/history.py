@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +12,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mergebo._typing import Floats, Rows
 from mergebo.errors import ExhaustedError
 from mergebo.optimizers.knowledge import Knowledge
-from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation
 
-Floats = NDArray[np.float64]
+logger = logging.getLogger(__name__)
 
 ENUMERABLE = 50_000
 """Spaces of at most so many points are listed to find the last ones that were not tried."""
@@ -66,6 +68,11 @@ class History:
     def awaiting(self, rows: Rows) -> History:
         """The same with further rows pending."""
         return replace(self, pending=np.concatenate([self.pending, rows]))
+
+    def random_instead(self, what: str, rng: np.random.Generator) -> Rows:
+        """A random untried row, for a method that found none of its own."""
+        logger.info("%s found no untried point after %d results; using a random one", what, len(self.values))
+        return self.fresh_row(rng)
 
     def fresh_row(self, rng: np.random.Generator, place: int | None = None) -> Rows:
         """A random row that was not tried: a uniform one, or one for this place of a spread design."""

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from mergebo._typing import Floats, Rows
 from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError
 from mergebo.moves import move_table, replaced, steps
-from mergebo.spaces import AnySpace, Permutation, Rows
+from mergebo.spaces import AnySpace, Permutation
 from mergebo.surrogate.gp import GP, standardised
-from mergebo.surrogate.similarity import Floats, Product, Sum
+from mergebo.surrogate.similarity import Product, Sum
 
 EXPECTED = 0.7
 """Share of the values' standard deviation that prior knowledge is expected to explain, all of it together."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 
 import numpy as np
 
+from mergebo._typing import Floats, Rows
 from mergebo.acquisition.values import ACQUISITIONS, NoisyScore, Score
 from mergebo.errors import ExhaustedError
 from mergebo.moves import random_neighbours
 from mergebo.optimizers.baselines import RandomSearch
 from mergebo.optimizers.batches import Batch, law
 from mergebo.optimizers.history import History, propose_each
-from mergebo.spaces import Rows
 from mergebo.surrogate import GP
-from mergebo.surrogate.similarity import Floats
+
+logger = logging.getLogger(__name__)
 
 CANDIDATES = 400
 """Of each kind, for Thompson sampling: a joint draw of them costs the cube of their number."""
@@ -47,7 +49,7 @@ class Modelled(ABC):
             return self._drawn(history, rng)
         model, best = with_pending(self._model(history, rng), history)
         rows, _ = self._search(model, best, history, rng)
-        return rows[0] if rows[0].tobytes() not in history.tried else history.fresh_row(rng)
+        return rows[0] if rows[0].tobytes() not in history.tried else history.random_instead("the search", rng)
 
     def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
         """See `BatchMethod`."""
@@ -116,7 +118,7 @@ def best_drawn(model: GP, history: History, incumbents: int, moves: tuple[str, .
     candidates = np.concatenate([near, history.space.sample_rows(CANDIDATES, seed=rng)])
     candidates = candidates[~history.is_tried(candidates)]
     if not len(candidates):
-        return history.fresh_row(rng)
+        return history.random_instead("Thompson sampling", rng)
     chosen: Rows = candidates[model.sample(candidates, rng).argmin()]
     return chosen
 
@@ -127,6 +129,7 @@ def law_or_fresh(model: GP, rows: Rows, values: Floats, history: History, count:
     chosen = law(model, rows[new], values[new], count) if new.any() else rows[:0]
     if len(chosen) == count:
         return chosen
+    logger.info("the search found %d of %d untried points; using random ones for the rest", len(chosen), count)
     try:
         others = propose_each(RandomSearch().propose, history.awaiting(chosen), count - len(chosen), rng)
     except ExhaustedError:

@@ -8,21 +8,22 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from mergebo._typing import Floats, Rows
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.relaxation import Relaxation
 from mergebo.acquisition.search import COMPOUND, Acquisition, ascend
 from mergebo.acquisition.values import ACQUISITIONS
-from mergebo.errors import ArgumentError, unknown_choice
+from mergebo.errors import ArgumentError, require, unknown_choice
 from mergebo.optimizers.batches import Batch
 from mergebo.optimizers.history import History
 from mergebo.optimizers.knowledge import fitted
 from mergebo.optimizers.modelled import Modelled, expected, reconsidered, score_of
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
-from mergebo.spaces import AnySpace, Rows
+from mergebo.spaces import AnySpace
 from mergebo.stopwatch import phase
 from mergebo.surrogate import GP, ByMap, Footrule, Product, SameSlots, Similarity, Sum, check_noise
 from mergebo.surrogate.gp import NOISE_PRIOR, NOISY_PRIOR
-from mergebo.surrogate.similarity import Combination, Floats
+from mergebo.surrogate.similarity import Combination
 
 Search: TypeAlias = Literal["scan", "relaxation"]
 Ascent: TypeAlias = Literal["auto", "steepest", "first"]
@@ -57,7 +58,7 @@ class ModelBased(Modelled):
     noise: float | None = None
     """The noise's variance, where the values have variance 1; learned if None."""
     device: str | None = None
-    """Such as `"cuda"`: neighbourhoods are scanned there; on the CPU, by compiled code, if None."""
+    """Such as `"cuda"`: neighbourhoods are scanned there, with torch; on the CPU, by compiled code, if None."""
     batch: Batch = "fantasies"
 
     def __post_init__(self) -> None:
@@ -72,6 +73,8 @@ class ModelBased(Modelled):
         if self.batch not in get_args(Batch):
             raise unknown_choice("batch", self.batch, get_args(Batch))
         check_noise(self.noise)
+        if self.device is not None:
+            require("torch", "torch", "botorch")  # an error now rather than after the initial design
         if self.search == "relaxation" and self.acquisition != "logei":
             raise ArgumentError(f"the relaxation climbs logei, not {self.acquisition}")
         if self.batch == "law" and self.acquisition == "thompson":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Floats, Rows
 from mergebo.beliefs import Belief, check_beliefs
 from mergebo.errors import (
     ArgumentError,
@@ -28,9 +30,10 @@ from mergebo.optimizers.methods import make_method
 from mergebo.optimizers.pareto import Front, non_dominated, scalarised
 from mergebo.optimizers.recommendation import posterior
 from mergebo.space_data import Where, space_from_data, space_to_data
-from mergebo.spaces import AnySpace, Rows
-from mergebo.surrogate.similarity import Floats
+from mergebo.spaces import AnySpace
 from mergebo.threads import one_blas_thread
+
+logger = logging.getLogger(__name__)
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 State: TypeAlias = Literal["pending", "done", "failed"]
@@ -278,6 +281,7 @@ class Optimizer:
             assert told is not None
             index = self._add(told).id
         if not all(map(math.isfinite, numbers)):
+            logger.info("trial %d failed: its value is %s", index, value)
             self.fail(index)
             return
         self._trials[index] = replace(
@@ -460,6 +464,8 @@ class Optimizer:
             if any(type(k) is not int for k in state["finished"]) or sorted(state["finished"]) != done:
                 raise ArgumentError(f"finished trials are {done}, and the state says {state['finished']}")
             made._finished = list(state["finished"])
+            if state["format"] != FORMAT:
+                logger.info("restored a state of format %s; it will be saved in format %d", state["format"], FORMAT)
         except MergeboError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mergebo._typing import Floats
 from mergebo.errors import ShapeError, UnsupportedError
-from mergebo.surrogate.similarity import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,6 +46,33 @@ def scalarised(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return weighted.max(axis=1) + SLOPE * weighted.sum(axis=1), slopes
 
 
+def reference_point(front: Floats) -> Floats:
+    """A point a little worse than a front in every objective: its nadir and a tenth of its range (Ishibuchi et al. 2011).
+
+    Of a single point the range is its distance from 0. As BoTorch's `infer_reference_point`.
+    """
+    nadir = front.max(axis=0)
+    extent = np.abs(nadir) if len(front) == 1 else nadir - front.min(axis=0)
+    return np.asarray(nadir + 0.1 * np.maximum(extent, 1e-7))
+
+
+def hypervolume(values: Floats, reference: Floats) -> float:
+    """The volume of what rows `(count, objectives)` dominate, up to a reference point; rows beyond it do not count."""
+    return _volume(values[(values <= reference).all(axis=1)], reference)
+
+
+def _volume(values: Floats, reference: Floats) -> float:
+    """The same for rows that are nowhere beyond the reference point, slice by slice along the last objective."""
+    values = values[np.argsort(values[:, -1])]
+    heights = np.diff(values[:, -1], append=reference[-1])
+    if len(reference) == 1:
+        return float(heights.sum())
+    if len(reference) == 2:
+        return float((reference[0] - np.minimum.accumulate(values[:, 0])) @ heights)
+    slices = ((values[: k + 1, :-1], height) for k, height in enumerate(heights) if height > 0)
+    return float(sum(height * _volume(area, reference[:-1]) for area, height in slices))
+
+
 @dataclass(frozen=True, eq=False)
 class Front(Sequence["Trial"]):
     """The trials that no other beats in all objectives at once, by their first value; `for trial in front`."""
@@ -72,28 +99,20 @@ class Front(Sequence["Trial"]):
 
     def reference(self) -> Floats:
         """A point a little worse than the front in every objective, as BoTorch infers it."""
-        import torch
-        from botorch.utils.multi_objective.hypervolume import infer_reference_point
-
         if not len(self):
             raise UnsupportedError("there is no front before a trial is finished; give a reference point, or tell a result")
-        found = infer_reference_point(torch.from_numpy(-self.signs * self.points)).numpy()
-        return np.asarray(-self.signs * found, np.float64)
+        return np.asarray(self.signs * reference_point(self.signs * self.points))
 
     def hypervolume(self, reference: ArrayLike | None = None) -> float:
-        """How much the front dominates of what is better than the reference point, by BoTorch.
+        """How much the front dominates of what is better than the reference point.
 
         The reference point is one that is barely acceptable, in the units and directions of the objectives. Inferred ones
         differ from front to front: give one to compare fronts.
         """
-        import torch
-        from botorch.utils.multi_objective.hypervolume import Hypervolume
-
         at = self.reference() if reference is None else np.asarray(reference, np.float64)
         if at.shape != self.signs.shape or not np.isfinite(at).all():
             raise ShapeError(f"a reference point has {len(self.signs)} finite numbers, got {reference!r}")
-        volume = Hypervolume(torch.from_numpy(-self.signs * at))
-        return float(volume.compute(torch.from_numpy(-self.signs * self.points)))
+        return hypervolume(self.signs * self.points, self.signs * at)
 
     def plot(self, path: str | PathLike[str] | None = None, *, names: Sequence[str] | None = None) -> Figure:
         """Two objectives as a picture, saved if there is a path."""

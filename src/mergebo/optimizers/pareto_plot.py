@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 
-from matplotlib import rc_context
-from matplotlib.figure import Figure
-
+from mergebo.errors import extra
 from mergebo.look import LOOK
 from mergebo.optimizers.pareto import Front
+
+with extra("plot"):
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
 FRONT, OTHERS = "#2166AC", "#B0B0B0"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mergebo._typing import Floats
 from mergebo.optimizers.auto import Past, structures
 from mergebo.optimizers.history import History
-from mergebo.surrogate.similarity import Floats
 
 
 def posterior(history: History) -> tuple[Floats, Floats]:

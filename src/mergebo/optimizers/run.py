@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
 import traceback
@@ -23,11 +24,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mergebo._progress import progress_bar
 from mergebo.errors import ArgumentError, ExhaustedError, UnsupportedError
 from mergebo.optimizers.explanation import Explanation
 from mergebo.optimizers.optimizer import Optimizer, Trial
 from mergebo.optimizers.pareto import Front
 from mergebo.spaces import AnySpace
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,7 @@ def _side_by_side(
         ended = "interrupted"
     except BrokenExecutor as error:
         ended = f"the executor broke: {error}"
+        logger.warning("the executor lost a worker, which ends the run: %s", error)
     for future, trial in running.items():
         if not future.cancel() and future.done() and not isinstance(future.exception(), BrokenExecutor | KeyboardInterrupt):
             _record(optimizer, trial, _outcome(future))
@@ -276,33 +281,18 @@ class _Clock:
         return self.left == 0
 
 
-def _bar(shown: bool, budget: int, method: str) -> Any:
+@contextmanager
+def _bar(shown: bool, budget: int, method: str) -> Iterator[Callable[[Optimizer], None]]:
     """A progress bar with the best value so far, or nothing."""
     if not shown:
-        return nullcontext(lambda optimizer: None)
-    return _Bar(budget, method)
+        yield lambda optimizer: None
+        return
+    with progress_bar(budget, method) as advance:
+        yield lambda optimizer: advance(f"{method:<12}{_best_so_far(optimizer)}")
 
 
-class _Bar:
-    def __init__(self, budget: int, method: str) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self.progress = Progress(*columns)
-        self.task = self.progress.add_task(method, total=budget)
-        self.method = method
-
-    def __enter__(self) -> Callable[[Optimizer], None]:
-        self.progress.start()
-        return self.advance
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()
-
-    def advance(self, optimizer: Optimizer) -> None:
-        if optimizer.objectives > 1:
-            said = f"  {len(optimizer.pareto)} on the front"
-        else:
-            best = optimizer.best
-            said = "" if best is None else f"  best {best.value:g}"
-        self.progress.update(self.task, advance=1, description=f"{self.method:<12}{said}")
+def _best_so_far(optimizer: Optimizer) -> str:
+    if optimizer.objectives > 1:
+        return f"  {len(optimizer.pareto)} on the front"
+    best = optimizer.best
+    return "" if best is None else f"  best {best.value:g}"

@@ -1,4 +1,7 @@
-"""TuRBO-1 (Eriksson et al. 2019) on the unit cube: an order is read off a real vector by sorting it. Built on BoTorch."""
+"""TuRBO-1 (Eriksson et al. 2019) on the unit cube: an order is read off a real vector by sorting it.
+
+Built on BoTorch: it needs the extra `mergebo[torch]`.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mergebo.errors import UnsupportedError
+from mergebo._typing import Floats, Rows
+from mergebo.errors import UnsupportedError, extra, require
 from mergebo.optimizers.history import History
 from mergebo.permutations import invert
-from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity
 from mergebo.stopwatch import phase
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Floats = NDArray[np.float64]
 
 
 def to_cube(rows: Rows, space: AnySpace) -> Floats:
@@ -85,6 +86,9 @@ class Turbo:
     shortest: float = 0.5**7
     first: float = 0.8
 
+    def __post_init__(self) -> None:
+        require("torch", "torch", "botorch")  # an error now rather than after the initial design
+
     def region(self, values: Floats, initial: int, dimensions: int) -> Region:
         """Go through the results as TuRBO does: no state but the history."""
         patience = max(4, dimensions)
@@ -121,17 +125,18 @@ class Turbo:
             fresh = some[~history.is_tried(some)]
             if len(fresh):
                 return np.asarray(fresh[0])
-        return history.fresh_row(rng)
+        return history.random_instead("the trust region", rng)
 
     def _thompson(self, cube: Floats, y: Floats, length: float, rng: np.random.Generator) -> Floats:
         """Candidates of the trust region, the likeliest best first."""
-        import torch
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models import SingleTaskGP
-        from gpytorch.constraints import Interval
-        from gpytorch.kernels import MaternKernel, ScaleKernel
-        from gpytorch.likelihoods import GaussianLikelihood
-        from gpytorch.mlls import ExactMarginalLogLikelihood
+        with extra("torch"):
+            import torch
+            from botorch.fit import fit_gpytorch_mll
+            from botorch.models import SingleTaskGP
+            from gpytorch.constraints import Interval
+            from gpytorch.kernels import MaternKernel, ScaleKernel
+            from gpytorch.likelihoods import GaussianLikelihood
+            from gpytorch.mlls import ExactMarginalLogLikelihood
 
         dimensions = cube.shape[1]
         x, targets = torch.from_numpy(cube), torch.from_numpy(y).unsqueeze(-1)

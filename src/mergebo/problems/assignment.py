@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Rows, Seed
 from mergebo.errors import ShapeError
-from mergebo.permutations import Seed, generator
+from mergebo.permutations import generator
 from mergebo.problems.base import OrderProblem, Values
-from mergebo.spaces import Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mergebo.permutations import Ints
-from mergebo.spaces import AnySpace, PermutationSpace, Rows
+from mergebo._typing import Floats, Ints, Rows
+from mergebo.spaces import AnySpace, PermutationSpace
 
-Values = NDArray[np.float64]
+Values: TypeAlias = Floats
+"""What problems return: a value for each row."""
 
 CHUNK = 1 << 20
 """Numbers that an evaluation may hold at once besides its input and result: small enough to stay in the cache."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError
-from mergebo.permutations import Ints, Seed, generator
+from mergebo.permutations import generator
 from mergebo.problems.base import OrderProblem, Values
-from mergebo.spaces import Rows
 
 
 def half_perimeter(nets: tuple[Ints, ...], *coordinates: NDArray[np.float64]) -> Values:

@@ -13,8 +13,9 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints
 from mergebo.errors import InstanceFileError, NotAPermutationError
-from mergebo.permutations import Ints, validate
+from mergebo.permutations import validate
 from mergebo.problems.assignment import QAP
 from mergebo.problems.routes import TSP, euclidean
 from mergebo.problems.thief import TTP

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError, ShapeError
-from mergebo.permutations import Seed, generator, sample
+from mergebo.permutations import generator, sample
 from mergebo.problems.base import Optimum, OrderProblem, Problem, Values
-from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Real, Rows, Space
+from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Real, Space
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mergebo._typing import Rows
 from mergebo.problems import registry, solvers
 from mergebo.problems.base import Problem
 from mergebo.problems.ordering import LOP, Synthesis
@@ -23,7 +24,7 @@ from mergebo.problems.registry import QAPLIB, available, get
 from mergebo.problems.routes import TSP
 from mergebo.problems.scheduling import TAILLARD
 from mergebo.problems.thief import TTP
-from mergebo.spaces import PermutationSpace, Rows
+from mergebo.spaces import PermutationSpace
 
 PUBLISHED: dict[str, tuple[float, bool, str]] = {
     "tsp:a280": (2579, True, "TSPLIB"),

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from mergebo._typing import Ints
 from mergebo.calls import read_call, write_call
 from mergebo.errors import ArgumentError, unknown_choice
-from mergebo.permutations import Ints
 from mergebo.problems import assignment, layout, ordering, routes, scheduling, thief
 from mergebo.problems.base import Optimum, Problem
 from mergebo.problems.loaders import read_qaplib, read_tour, read_tsplib

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Rows, Seed
 from mergebo.errors import ShapeError, unknown_choice
-from mergebo.permutations import Seed, generator
+from mergebo.permutations import generator
 from mergebo.problems.base import OrderProblem, Values
-from mergebo.spaces import Rows
 
 Metric: TypeAlias = Literal["exact", "round", "ceil"]
 """What happens to a Euclidean distance: nothing, TSPLIB's EUC_2D (nearest whole number) or CEIL_2D (next whole number)."""

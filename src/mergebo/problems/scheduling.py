@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ShapeError, unknown_choice
-from mergebo.permutations import Ints, Seed, generator
+from mergebo.permutations import generator
 from mergebo.problems.base import OrderProblem, Values
-from mergebo.spaces import Rows
 
 Criterion: TypeAlias = Literal["makespan", "flowtime"]
 

@@ -7,11 +7,12 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.moves import MOVES, neighbourhoods
-from mergebo.permutations import Ints, Seed, generator
+from mergebo.permutations import generator
 from mergebo.problems.base import Problem
-from mergebo.spaces import Binary, Choice, Permutation, Quantity, Rows
+from mergebo.spaces import Binary, Choice, Permutation, Quantity
 
 
 def exhaust(problem: Problem) -> tuple[float, Ints]:

@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._typing import Ints, Rows, Seed
 from mergebo.errors import ArgumentError, ShapeError, unknown_choice
-from mergebo.permutations import Ints, Seed, generator
+from mergebo.permutations import generator
 from mergebo.problems.base import Problem, Values
-from mergebo.spaces import Binary, Permutation, Rows, Space
+from mergebo.spaces import Binary, Permutation, Space
 
 Overweight: TypeAlias = Literal["repair", "penalty"]
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mergebo._typing import Bits, Floats, Ints
 from mergebo.compiled import packed
 from mergebo.errors import ArgumentError, InvalidCodeError, NotNumbersError, ShapeError, UnsupportedError
-from mergebo.permutations import Ints, validate, whole_numbers
+from mergebo.permutations import validate, whole_numbers
 from mergebo.sorting.projection import follow, nearest
 from mergebo.sorting.reference import Algorithm, answers
 
 if TYPE_CHECKING:
     from mergebo.sorting.combine import Concatenation, Relabelled
-
-Bits: TypeAlias = NDArray[np.uint8]
-Reals: TypeAlias = NDArray[np.float64]
 
 
 class ComparisonMap(ABC):
@@ -104,7 +102,7 @@ class ComparisonMap(ABC):
         orders = [follow(self.algorithm(), self.n, row.tolist()) for row in rows]
         return np.array(orders, np.int64).reshape(len(rows), self.n)
 
-    def _project(self, rows: Reals, limit: int) -> Ints:
+    def _project(self, rows: Floats, limit: int) -> Ints:
         orders = [nearest(self.algorithm, self.n, row, limit) for row in rows]
         return np.array(orders, np.int64).reshape(len(rows), self.n)
 

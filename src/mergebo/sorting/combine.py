@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mergebo._typing import Bits, Floats, Ints
 from mergebo.errors import NotNumbersError, ShapeError, UnsupportedError
-from mergebo.permutations import Ints, invert, validate
-from mergebo.sorting.base import Bits, ComparisonMap, Reals
+from mergebo.permutations import invert, validate
+from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.reference import Algorithm
 
 
@@ -119,5 +120,5 @@ class Relabelled(ComparisonMap):
     def _decode(self, rows: Bits) -> Ints:
         return self._restore(self.map._decode(rows))
 
-    def _project(self, rows: Reals, limit: int) -> Ints:
+    def _project(self, rows: Floats, limit: int) -> Ints:
         return self._restore(self.map._project(rows, limit))

@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from mergebo._typing import Bits, Floats, Ints
 from mergebo.compiled import merge
 from mergebo.errors import unknown_choice
-from mergebo.permutations import Ints, item_count
-from mergebo.sorting.base import Bits, ComparisonMap, Reals, invalid_code
+from mergebo.permutations import item_count
+from mergebo.sorting.base import ComparisonMap, invalid_code
 from mergebo.sorting.reference import Algorithm, merge_sort
 
 Padding: TypeAlias = Literal["comparison", "source"]
@@ -68,7 +69,7 @@ class MergeMap(ComparisonMap):
             raise invalid_code(row, bit, rows)
         return out
 
-    def _project(self, rows: Reals, limit: int) -> Ints:
+    def _project(self, rows: Floats, limit: int) -> Ints:
         codes = np.empty(rows.shape, np.uint8)
         merge.nearest_codes(rows, self.nodes, self.padding == "comparison", codes)
         return self._decode(codes)

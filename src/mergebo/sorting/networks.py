@@ -9,10 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from mergebo._typing import Bits, Ints
 from mergebo.compiled import comparators
 from mergebo.errors import ArgumentError, SlotError, unknown_choice
-from mergebo.permutations import Ints, item_count
-from mergebo.sorting.base import Bits, ComparisonMap
+from mergebo.permutations import item_count
+from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.reference import Algorithm, comparator_network
 
 Comparators = Iterator[tuple[int, int]]

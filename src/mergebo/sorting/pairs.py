@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from mergebo._typing import Bits, Ints
 from mergebo.compiled import comparators, packed
 from mergebo.errors import ArgumentError
-from mergebo.permutations import Ints, item_count, kendall
-from mergebo.sorting.base import Bits, ComparisonMap
+from mergebo.permutations import item_count, kendall
+from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.merge import MergeMap
 from mergebo.sorting.reference import Algorithm, compare_pairs
 

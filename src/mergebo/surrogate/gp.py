@@ -8,6 +8,7 @@ marginal likelihood are tested equal.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -18,12 +19,14 @@ from scipy.linalg.blas import strmm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from mergebo.errors import ArgumentError, UnsupportedError
-from mergebo.spaces import Rows
-from mergebo.surrogate.similarity import Floats, Product, Sum, split
+from mergebo._typing import Floats, Rows
+from mergebo.errors import ArgumentError, UnsupportedError, extra
+from mergebo.surrogate.similarity import Product, Sum, split
 
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
+
+logger = logging.getLogger(__name__)
 
 Prior: TypeAlias = tuple[float, float]
 """Mean and standard deviation of the logarithm of a hyperparameter."""
@@ -328,6 +331,7 @@ class GP:
                 return np.asarray(np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))), np.float64)
             except np.linalg.LinAlgError:
                 jitter = max(1e-8, 10 * jitter)
+                logger.debug("covariance of %d points is not positive definite; adding jitter %g", len(covariance), jitter)
 
     def _trend(self, rows: Rows) -> Floats:
         return np.zeros(len(rows)) if self.trend is None else self.trend.value(rows)
@@ -460,12 +464,13 @@ class GP:
         """
         if self.trend is not None:
             raise UnsupportedError("a model with a trend is not one of BoTorch's; give the rows' trend to it as a mean")
-        import torch
-        from botorch.models import SingleTaskGP
-        from gpytorch.constraints import GreaterThan
-        from gpytorch.kernels import AdditiveKernel, ScaleKernel
-        from gpytorch.likelihoods import GaussianLikelihood
-        from gpytorch.priors import LogNormalPrior
+        with extra("torch"):
+            import torch
+            from botorch.models import SingleTaskGP
+            from gpytorch.constraints import GreaterThan
+            from gpytorch.kernels import AdditiveKernel, ScaleKernel
+            from gpytorch.likelihoods import GaussianLikelihood
+            from gpytorch.priors import LogNormalPrior
 
         scale_prior = LogNormalPrior(*outputscale_prior(len(self.terms)))
         scaled = [ScaleKernel(term.kernel(), outputscale_prior=scale_prior) for term in self.similarity.terms]

@@ -15,11 +15,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
+from mergebo._typing import Floats, Rows
 from mergebo.compiled.edges import SMOOTH, edge_pulls, edge_sums
 from mergebo.compiled.walks import cost_steps
 from mergebo.moves import move_slots, walk
-from mergebo.spaces import Rows
-from mergebo.surrogate.similarity import Floats
 
 LENGTH_VARIANCE = 4 - np.pi
 """Of the distance between two places whose coordinates are standard normal."""

@@ -13,20 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from mergebo._typing import Floats, Ints, Rows, Singles
 from mergebo.compiled import scans, walks
-from mergebo.errors import UnsupportedError
+from mergebo.errors import UnsupportedError, extra
 from mergebo.moves import move_slots, move_table, walk
-from mergebo.permutations import Ints, View, adjacency, footrule, hamming, invert
+from mergebo.permutations import View, adjacency, footrule, hamming, invert
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
-from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity, Rows
+from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
     from mergebo.kernels import PermutationKernel
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 
 class Similarity(ABC):
@@ -286,7 +284,8 @@ class Joint(Similarity):
             yield sum(blocks[1:], start=blocks[0])
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from gpytorch.kernels import ProductKernel
+        with extra("torch"):
+            from gpytorch.kernels import ProductKernel
 
         return ProductKernel(*(part.kernel(columns) for part in self.parts))
 
@@ -684,7 +683,8 @@ class Product:
 
     def kernel(self) -> Any:
         """The product as a GPyTorch kernel on whole rows."""
-        from gpytorch.kernels import ProductKernel
+        with extra("torch"):
+            from gpytorch.kernels import ProductKernel
 
         columns = [tuple(range(self.space.width))[self.space.slices[name]] for name in self.factors]
         made = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]

@@ -1,6 +1,6 @@
 """Conformance suites that a new map, kernel, problem, space or method passes in three lines, and hypothesis strategies.
 
-Needs the extra `mergebo[testing]`.
+Needs the extra `mergebo[testing]`; `KernelSuite` also `mergebo[torch]`, and loads torch when it is first used.
 
 ```python
 from mergebo.testing import MapSuite
@@ -10,14 +10,29 @@ class TestMyMap(MapSuite):
 ```
 """
 
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
 from mergebo.errors import extra
 
 with extra("testing"):
     from mergebo.testing import strategies
-    from mergebo.testing.kernels import KernelSuite
     from mergebo.testing.maps import MapSuite
     from mergebo.testing.methods import MethodSuite
     from mergebo.testing.problems import ProblemSuite
     from mergebo.testing.spaces import SpaceSuite
 
+if TYPE_CHECKING:
+    from mergebo.testing.kernels import KernelSuite
+
 __all__ = ["KernelSuite", "MapSuite", "MethodSuite", "ProblemSuite", "SpaceSuite", "strategies"]
+if find_spec("gpytorch") is None:  # `from mergebo.testing import *` does without
+    __all__.remove("KernelSuite")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "KernelSuite":
+        from mergebo.testing.kernels import KernelSuite
+
+        return KernelSuite
+    raise AttributeError(f"module 'mergebo.testing' has no attribute {name!r}")

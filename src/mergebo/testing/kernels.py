@@ -7,14 +7,16 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
-from gpytorch.kernels import Kernel
 from hypothesis import strategies as st
 
-from mergebo.errors import MergeboError
+from mergebo.errors import MergeboError, extra
 from mergebo.permutations import sample
 from mergebo.testing.properties import property_test
 from mergebo.testing.strategies import batches, broken_permutations, sizes
+
+with extra("torch"):
+    import torch
+    from gpytorch.kernels import Kernel
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 

@@ -6,11 +6,12 @@ import json
 
 import numpy as np
 
+from mergebo._typing import Rows
 from mergebo.acquisition import neighbours
 from mergebo.moves import MOVES, random_neighbours
 from mergebo.optimizers import Optimizer
 from mergebo.optimizers.history import every_row
-from mergebo.spaces import AnySpace, Rows
+from mergebo.spaces import AnySpace
 
 LISTED = 5_000
 """Spaces of at most so many points are listed."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from mergebo.permutations import Ints, sample
+from mergebo._typing import Ints
+from mergebo.permutations import sample
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space, Variable
 
 __all__ = [

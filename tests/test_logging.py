@@ -1,0 +1,193 @@
+"""Logging: what users may want to know but is not an error. By default nothing is shown."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import FrozenTrial, TrialState
+
+import mergebo as mb
+from mergebo.cli import studies, workers
+from mergebo.cli.processes import this_process
+from mergebo.cli.program import Program
+from mergebo.cli.studies import WORKER, Setup
+from mergebo.cli.workers import Workers
+from mergebo.experiments import Job, Record, run_jobs
+from mergebo.experiments.jobs import run
+from mergebo.integrations.optuna import PermutationSampler, suggest
+from mergebo.optimizers import Optimizer
+from mergebo.optimizers.history import History
+from mergebo.optimizers.modelled import Modelled
+from mergebo.surrogate import GP
+
+Logged = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Logged:
+    """The messages of one module so far, each with its level."""
+    caplog.set_level("DEBUG", "mergebo")
+
+    def said(module: str) -> list[str]:
+        found = [record for record in caplog.records if record.name == f"mergebo.{module}"]
+        return [f"{record.levelname}: {record.getMessage()}" for record in found]
+
+    return said
+
+
+def test_nothing_is_shown_by_default() -> None:
+    code = "import logging, mergebo; logging.getLogger('mergebo.part').error('unseen')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stderr == b""
+    assert logging.getLogger("mergebo").level == logging.NOTSET
+
+
+def test_jitter(logged: Logged) -> None:
+    factor = GP._factorise(np.ones((3, 3)))
+    np.testing.assert_allclose(factor @ factor.T, 1, atol=1e-6)
+    assert logged("surrogate.gp") == ["DEBUG: covariance of 3 points is not positive definite; adding jitter 1e-08"]
+
+
+class Stuck(Modelled):
+    """A search that finds tried points only."""
+
+    batch = "law"
+    incumbents, moves = 1, ("swap",)
+
+    def _model(self, history: History, rng: np.random.Generator) -> GP:
+        return mb.surrogate.GP(
+            mb.surrogate.Product.of(history.space, mb.surrogate.Footrule), history.rows, history.values, noise=0.1
+        )
+
+    def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Any, Any]:
+        return history.rows, np.zeros(len(history.rows))
+
+
+def test_a_random_point_where_the_search_finds_none(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
+    optimizer = Optimizer(mb.PermutationSpace(4), "random", initial=3)
+    monkeypatch.setattr(optimizer, "_method", Stuck())
+    for k in range(3):
+        optimizer.tell(optimizer.ask(), k)
+    assert not logged("optimizers.history")
+    optimizer.ask()
+    assert logged("optimizers.history") == ["INFO: the search found no untried point after 3 results; using a random one"]
+    assert len(optimizer.ask(2)) == 2
+    assert logged("optimizers.modelled") == ["INFO: the search found 0 of 2 untried points; using random ones for the rest"]
+
+
+def test_a_value_that_is_not_finite(logged: Logged) -> None:
+    optimizer = Optimizer(mb.PermutationSpace(4))
+    optimizer.tell(optimizer.ask(), float("nan"))
+    assert logged("optimizers.optimizer") == ["INFO: trial 0 failed: its value is nan"]
+
+
+def test_a_state_of_an_older_format(logged: Logged) -> None:
+    old = json.loads((Path(__file__).parent / "golden_states" / "format-1.json").read_text())["state"]
+    restored = Optimizer.from_state(old)
+    assert logged("optimizers.optimizer") == ["INFO: restored a state of format 1; it will be saved in format 2"]
+    Optimizer.from_state(restored.state())
+    assert len(logged("optimizers.optimizer")) == 1
+
+
+class Broken(Executor):
+    """An executor whose workers die."""
+
+    def submit(self, *given: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(BrokenExecutor("a process died"))
+        return future
+
+
+def test_an_executor_that_loses_a_worker(logged: Logged) -> None:
+    mb.minimize(lambda order: 0.0, mb.PermutationSpace(4), budget=5, workers=2, executor=Broken())
+    assert logged("optimizers.run") == ["WARNING: the executor lost a worker, which ends the run: a process died"]
+
+
+def deadly(job: Job, load: None) -> Record:
+    if job.seed == 1:
+        os._exit(9)
+    return run(job)
+
+
+def test_jobs_that_lose_their_process(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mergebo.experiments.runner.attempt", deadly)
+    run_jobs([Job("tsp:random(n=6,seed=1)", "random", seed, 6, 3) for seed in range(2)], tmp_path, workers=2)
+    assert all(line.startswith("WARNING: a worker process died; ") for line in logged("experiments.runner"))
+    assert logged("experiments.runner")
+
+
+# -------------------------------------------------------------------------------------------------------------- studies
+
+
+def begin(folder: Path, kind: str, **options: Any) -> studies.Study:
+    setup = Setup(mb.Space(order=mb.Permutation(items=["a", "b", "c"])), "random")
+    return studies.begin(f"{kind}:///{folder}/storage", "study", setup, ["minimize"], **options)
+
+
+def running(study: studies.Study, worker: str) -> FrozenTrial:
+    """A trial that a worker evaluates."""
+    trial = study.optuna.ask()
+    suggest(trial, study.space)
+    study.note(trial.number, WORKER, worker)
+    return study.every_trial()[trial.number]
+
+
+def test_storages_that_do_not_answer(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "PAUSE", 0.0)
+    answers = iter([OSError("no route to host"), None])
+
+    def ask() -> None:
+        if error := next(answers):
+            raise error
+
+    Workers(begin(tmp_path, "journal"), Program("true {order}"), 1)._insist(ask)
+    (line,) = logged("cli.workers")
+    assert line.startswith("WARNING: the storage journal:///")
+    assert line.endswith("does not answer: no route to host")
+
+
+def test_trials_of_dead_workers(logged: Logged, tmp_path: Path) -> None:
+    study = begin(tmp_path, "journal")
+    dead = this_process() + "0"
+    running(study, dead)
+    Workers(study, Program("true {order}"), 1)._bury()
+    assert logged("cli.workers") == [f"WARNING: trial 0 failed: its worker {dead} is dead"]
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore:Heartbeat of storage:UserWarning")
+def test_trials_without_a_heartbeat(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studies, "BEAT", 1)
+    monkeypatch.setattr(studies, "SILENCE", 1)
+    study = begin(tmp_path, "sqlite", beats=True)
+    trial = running(study, "elsewhere:1:1")
+    study.storage.record_heartbeat(trial._trial_id)
+    while not logged("cli.studies"):
+        time.sleep(0.1)
+        optuna.storages.fail_stale_trials(study.optuna)
+    assert study.every_trial()[0].state == TrialState.FAIL
+    assert logged("cli.studies") == ["WARNING: trial 0 failed: no heartbeat for 1 s"]
+    study.storage.engine.dispose()
+
+
+def test_trials_that_violate_a_later_constraint(logged: Logged) -> None:
+    items = ["a", "b", "c"]
+    study = optuna.create_study(sampler=PermutationSampler("random", seed=0))
+    backwards = mb.Space(order=mb.Permutation(items=items, before=[("c", "b"), ("b", "a")]))
+    trial = study.ask()
+    suggest(trial, backwards)
+    study.tell(trial, 0.0)
+    where = mb.Space(order=mb.Permutation(items=items, where=lambda point: point[0] == "a"))
+    PermutationSampler("random", space=where, seed=0).read(study)
+    (line,) = logged("integrations.optuna")
+    assert line.startswith("DEBUG: trial 0 is ignored: ")
