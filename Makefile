@@ -9,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 PYTEST := python -m pytest -n auto --dist worksteal
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo explain examples test lint format wheel without-torch coverage oldest mutants docs pictures bench results clean
+.PHONY: help demo explain examples check test lint format wheel without-torch coverage oldest mutants docs pictures bench results clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 22
@@ -41,6 +41,9 @@ GALLERY := order_of_addition compiler_passes warehouse_routing sorting_network b
 examples: $(READY)  ## run the examples of the gallery and draw their pictures in docs/images
 	for each in $(GALLERY); do $(ONE_THREAD) $(BIN)/python examples/$$each.py --out docs/images/$$(echo $$each | tr _ -).png || exit 1; done
 
+check: lint  ## check style and types and run the fast tests, in less than a minute
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -m 'not slow' tests
+
 test: $(READY)  ## run the whole test suite
 	$(ONE_THREAD) $(BIN)/$(PYTEST)
 
@@ -56,7 +59,7 @@ format: $(READY)  ## put the code into the project's format
 wheel: $(READY)  ## build the wheel, install it in an environment of its own and try it there
 	$(ONE_THREAD) .ci/wheel $(abspath $(BIN))/python
 
-without-torch:  ## run the fast tests in an environment of its own that has no torch
+without-torch:  ## run the tests in an environment of its own that has no torch
 	$(ONE_THREAD) .ci/without-torch $(PYTHON)
 
 coverage: $(READY)  ## run the tests and fail if less than 95 % of the code is run; takes half as long again
@@ -93,12 +96,12 @@ LOW := n=(15|20|30|50)
 results: $(READY)  ## run what is missing in docs/results (hours, if it is empty) and write its reports again
 	$(RUN) --suite paper-low --seeds 0-9 --out docs/results/paper-low
 	$(RUN) --suite paper-high --seeds 0-4 --out docs/results/paper-high
-	$(RUN) --suite audit --out docs/results/audit
-	$(RUN) --suite honest --methods auto,bops-h,random,local-search,genetic --out docs/results/honest
-	$(RUN) --suite honest --methods mergebo,optuna-tpe --only '$(LOW)' --out docs/results/honest
+	$(RUN) --suite numbering --out docs/results/numbering
+	$(RUN) --suite holdout --methods auto,bops-h,random,local-search,genetic --out docs/results/holdout
+	$(RUN) --suite holdout --methods mergebo,optuna-tpe --only '$(LOW)' --out docs/results/holdout
 	$(RUN) --suite large --methods auto,random,local-search --out docs/results/large
 	$(RUN) --suite thief --out docs/results/thief
-	for suite in paper-low paper-high audit honest large thief; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
+	for suite in paper-low paper-high numbering holdout large thief; do $(BIN)/mergebo bench report docs/results/$$suite || exit 1; done
 
 clean:  ## remove the virtual environment and everything generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

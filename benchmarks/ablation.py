@@ -1,7 +1,7 @@
-"""What each part of `auto` is worth: the same runs with the part and without it. `python benchmarks/ablation.py --jobs 2`.
+"""Ablation study of `auto`: the same runs with and without each of its parts. `python benchmarks/ablation.py --jobs 2`.
 
-Instances are those that methods are designed on, and the travelling thief. A part is tried on the classes where it has
-something to do. Runs that are in benchmarks/results/ablation.jsonl are not made again: remove the file to start anew.
+The instances are those for designing methods, and the travelling thief. Each part is tested on the classes that it can
+affect. Runs in benchmarks/results/ablation.jsonl are not repeated: remove the file to start over.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from unittest.mock import patch
 import numpy as np
 from rich.progress import Progress
 
-from mergebo.experiments.jobs import Job, run
+from mergebo.experiments.jobs import Job, run_job
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import DESIGN, HUNDRED, SMALL, THIEF
 from mergebo.optimizers import auto
 from mergebo.problems import get
-from mergebo.problems.reference import solve
-from mergebo.surrogate import GP, SameChoices, Spacings
+from mergebo.problems.regenerate import solve
+from mergebo.surrogate import GP, BinarySimilarity, SlotDistances
 from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
 
 RESULTS = Path(__file__).parent / "results" / "ablation.jsonl"
@@ -40,58 +40,62 @@ TOURS, ORDERS, LAYOUTS = (
 )
 LARGE_ORDERS = ("Linear ordering 100",)
 INSTANCES = {"Flow shop 20": range(100, 124)}
-"""More where runs differ most: three instances once said the opposite of what 24 say."""
+"""More instances where runs vary most: the results with three were once the opposite of those with 24."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is left out of `auto`: settings, and what stands in the module in its place."""
+    """A part of `auto` and how to ablate it: by settings, or by replacing names in its module."""
 
     classes: tuple[str, ...]
     settings: str = ""
-    instead: dict[str, Any] = field(default_factory=dict)
-    families: dict[str, Any] = field(default_factory=dict)
-    """In place of those of the same name."""
+    replacements: dict[str, Any] = field(default_factory=dict)
+    structures: dict[str, Any] = field(default_factory=dict)
+    """Replacements for structures of the same name."""
 
     @contextmanager
-    def left_out(self) -> Iterator[None]:
-        """Within, `auto` lacks it."""
-        cached = (auto.plain_model, auto.likeliest, auto.learned_places, auto.surprise)
+    def ablated(self) -> Iterator[None]:
+        """A context in which `auto` lacks the part."""
+        cached = (auto.structure_model, auto.best_variant, auto.fit_embeddings, auto.one_step_ahead_error)
         for each in cached:
             each.cache_clear()
-        stand_ins = patch.multiple(auto, **self.instead) if self.instead else nullcontext()
-        with stand_ins, patch.dict(auto.FAMILIES, self.families):
+        replaced = patch.multiple(auto, **self.replacements) if self.replacements else nullcontext()
+        with replaced, patch.dict(auto.STRUCTURES, self.structures):
             yield
         for each in cached:
             each.cache_clear()
 
 
-def likeliest(found: Mapping[str, tuple[GP, float]], rng: np.random.Generator) -> GP:
-    """The model with the largest share of the evidence."""
+def best_structure(found: Mapping[str, tuple[GP, float]], rng: np.random.Generator) -> GP:
+    """The model of the structure with the largest posterior probability."""
     return max(found.values(), key=lambda each: each[1])[0]
 
 
-PRECEDENCE = auto.FAMILIES["precedence"]
+PRECEDENCE = auto.STRUCTURES["precedence"]
 
 PARTS = {
     "everything": Part((*TOURS, *ORDERS, *LARGE_ORDERS, *LAYOUTS, *THIEF)),
-    "maps": Part(TOURS, "(maps=False)"),
-    "repaired starts": Part((*TOURS, *THIEF), instead={"repaired": lambda model, rows: rows}),
-    "families drawn by their evidence, not the likeliest": Part((*TOURS, *ORDERS, *LAYOUTS), instead={"drawn": likeliest}),
-    "precedence by how much": Part((*ORDERS, *LARGE_ORDERS), families={"precedence": lambda n: PRECEDENCE(n)[:1]}),
-    "precedence by Kendall alone": Part((*ORDERS, *LARGE_ORDERS), families={"precedence": lambda n: PRECEDENCE(n)[1:]}),
-    "counting lengthscales": Part(ORDERS, instead={"unlikelihood": lambda model: model.loss}),
-    "grids of slots": Part(LAYOUTS, families={"spacings": lambda n: [Spacings(n)]}),
-    "spacings": Part(LAYOUTS, "(families=['precedence','positions','neighbours','succession'])"),
-    "the share of ones": Part(tuple(THIEF), instead={"SameShare": SameChoices}),
-    "values drawn in": Part(tuple(THIEF), instead={"levelled": lambda values: values}),
-    "longer lengthscales": Part(tuple(THIEF), instead={"MIXED_PRIOR": LENGTHSCALE_PRIOR}),
+    "item embedding": Part(TOURS, "(embedding=False)"),
+    "starts improved by 2-opt": Part((*TOURS, *THIEF), replacements={"improve_tours": lambda model, rows: rows}),
+    "sampled structure instead of the best one": Part(
+        (*TOURS, *ORDERS, *LAYOUTS), replacements={"sample_structure": best_structure}
+    ),
+    "precedence: Kendall times Spearman": Part(
+        (*ORDERS, *LARGE_ORDERS), structures={"precedence": lambda n: PRECEDENCE(n)[:1]}
+    ),
+    "precedence: Kendall alone": Part((*ORDERS, *LARGE_ORDERS), structures={"precedence": lambda n: PRECEDENCE(n)[1:]}),
+    "BIC penalty on lengthscales": Part(ORDERS, replacements={"bic": lambda model: model.neg_log_posterior}),
+    "slot distances on grids": Part(LAYOUTS, structures={"slot-distances": lambda n: [SlotDistances(n)]}),
+    "slot distances": Part(LAYOUTS, "(structures=['precedence','positions','adjacency','directed-adjacency'])"),
+    "kernel on the number of ones": Part(tuple(THIEF), replacements={"BinaryCountSimilarity": BinarySimilarity}),
+    "output warping": Part(tuple(THIEF), replacements={"warp_outputs": lambda values: values}),
+    "longer-lengthscale prior": Part(tuple(THIEF), replacements={"MIXED_PRIOR": LENGTHSCALE_PRIOR}),
 }
-"""By name, and first the whole."""
+"""Parts by name; the first is the whole method."""
 
 
 def jobs(part: str) -> list[tuple[str, Job]]:
-    """The runs without a part, with their classes."""
+    """The runs without a part, each with its class."""
     found = []
     for group in PARTS[part].classes:
         method = "auto" + PARTS[part].settings
@@ -108,8 +112,8 @@ def jobs(part: str) -> list[tuple[str, Job]]:
 
 def score(part: str, group: str, job: Job) -> dict[str, Any]:
     """Make one run."""
-    with PARTS[part].left_out():
-        values = run(job).values
+    with PARTS[part].ablated():
+        values = run_job(job).values
     random = float(random_search(job.problem, job.budget)[-1])
     (found,) = normalised_score([min(values)], random, reference(job.problem))
     return {"part": part, "group": group, "problem": job.problem, "seed": job.seed, "score": round(float(found), 4)}
@@ -117,13 +121,13 @@ def score(part: str, group: str, job: Job) -> dict[str, Any]:
 
 @cache
 def reference(problem: str) -> float:
-    """The best value known, or that of one long search."""
+    """The best known value, or that of one long search."""
     optimum = get(problem).optimum
     return solve(get(problem), quick=True)[0] if optimum is None else optimum.value
 
 
 def key(row: dict[str, Any]) -> tuple[str, str, int]:
-    """What tells runs apart."""
+    """The key of a run."""
     return row["part"], row["problem"], row["seed"]
 
 
@@ -134,13 +138,13 @@ def main() -> None:
     parser.add_argument("--parts", default="", help="only parts whose name contains this")
     arguments = parser.parse_args()
     rows = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    there = {key(row) for row in rows}
+    done = {key(row) for row in rows}
     wanted = [name for name in PARTS if arguments.parts in name]
-    todo = [(part, group, job) for part in wanted for group, job in jobs(part) if (part, job.problem, job.seed) not in there]
+    todo = [(part, group, job) for part in wanted for group, job in jobs(part) if (part, job.problem, job.seed) not in done]
     todo.sort(key=lambda each: each[2].seed)
     with Progress() as progress, ProcessPoolExecutor(arguments.jobs) as pool, RESULTS.open("a") as out:
         task = progress.add_task("runs", total=len(todo))
-        for each in as_completed([pool.submit(score, *one) for one in todo]):
+        for each in as_completed([pool.submit(score, *run) for run in todo]):
             rows.append(each.result())
             out.write(json.dumps(rows[-1]) + "\n")
             out.flush()
@@ -149,10 +153,10 @@ def main() -> None:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """For each part the scores with and without it, by class, and the mean paired difference with its standard error."""
+    """For each part the mean scores with and without it, by class, and the mean paired difference ± standard error."""
     scores = {key(row): row["score"] for row in rows}
     groups = {row["problem"]: row["group"] for row in rows}
-    lines = ["| part | classes: score with it, without it | worth | runs |", "|---|---|---|---|"]
+    lines = ["| part | mean score by class: with, without | difference | runs |", "|---|---|---|---|"]
     for part in list(PARTS)[1:]:
         pairs = [
             (groups[problem], scores["everything", problem, seed], value)
@@ -162,14 +166,14 @@ def table(rows: list[dict[str, Any]]) -> str:
         if not pairs:
             continue
         by_group: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        for group, whole, less in pairs:
-            by_group[group].append((whole, less))
-        said = "; ".join(
+        for group, with_part, without in pairs:
+            by_group[group].append((with_part, without))
+        means = "; ".join(
             f"{group} {np.mean(found, axis=0)[0]:.2f}, {np.mean(found, axis=0)[1]:.2f}" for group, found in by_group.items()
         )
-        gains = np.array([whole - less for _, whole, less in pairs])
+        gains = np.array([with_part - without for _, with_part, without in pairs])
         error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
-        lines.append(f"| {part} | {said} | {gains.mean():+.3f} ± {error:.3f} | {len(gains)} |")
+        lines.append(f"| {part} | {means} | {gains.mean():+.3f} ± {error:.3f} | {len(gains)} |")
     return "\n".join(lines)
 
 

@@ -1,8 +1,7 @@
-"""Seconds that `auto`, the default method, takes for one `ask`, fits of all its models included. Run by `make bench`.
+"""Time of one `ask` of `auto`, the default method, including the fits of all its models. Run by `make bench`.
 
-Results are those of a run: random points, then random neighbours of the best so far, then what the method itself asks for.
-Seconds are those of the processor, on which others may run as well, but where threads are compared: there they are those of
-the clock.
+The observations resemble those of a run: random points, random neighbours of the best so far, then points that `auto` asks
+for. Times are processor times, because other programs may be running, except wall-clock times where threads are compared.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from harness import Row, faster, run, seconds
 from threadpoolctl import threadpool_limits
 
 import mergebo as mb
-from mergebo.moves import MOVES, random_neighbours
+from mergebo.neighbours import MOVES, random_neighbours
 
-BARS = {
+TARGETS = {
     ("tsp:random", 30): 0.3,
     ("lop:planted", 30): 0.3,
     ("cells:random", 30): 0.3,
@@ -30,13 +29,13 @@ BARS = {
     ("tsp:random", 1000): 10.0,
     ("lop:planted", 1000): 10.0,
 }
-"""The most seconds that an ask should take, with `RESULTS` results."""
-RESULTS, ASKS = 100, 8
-"""The method remembers what it computed at the ask before, and looks at some things every eighth time only."""
+"""Maximum seconds that an ask should take with `OBSERVATIONS` observations."""
+OBSERVATIONS, ASKS = 100, 8
+"""The method caches results of the previous ask, and repeats some computations only at every eighth one."""
 
 
-def climbed(problem: mb.problems.Problem, count: int) -> mb.Optimizer:
-    """A run of `auto` with so many results of a climb by random neighbours."""
+def after_hill_climbing(problem: mb.problems.Problem, count: int) -> mb.Optimizer:
+    """A run of `auto` with `count` observations from hill climbing by random neighbours."""
     rng = np.random.default_rng(0)
     rows = problem.space.sample_rows(20, seed=rng)
     values = problem.evaluate_rows(rows)
@@ -48,15 +47,15 @@ def climbed(problem: mb.problems.Problem, count: int) -> mb.Optimizer:
     return mb.Optimizer.from_state({**state, "trials": trials, "finished": list(range(count))})
 
 
-Asking = Callable[[mb.Optimizer], mb.Trial]
+Ask = Callable[[mb.Optimizer], mb.Trial]
 
 
 def ask_seconds(
-    name: str, n: int, ask: Asking = mb.Optimizer.ask, clock: Callable[[], float] = time.process_time
+    name: str, n: int, ask: Ask = mb.Optimizer.ask, clock: Callable[[], float] = time.process_time
 ) -> list[float]:
-    """Of the first ask, after which a run is warm, and of `ASKS` more up to the one with `RESULTS` results."""
+    """Seconds of the first ask, which fills the caches, and of the `ASKS` after it, up to `OBSERVATIONS` observations."""
     problem = mb.problems.get(name, n=n)
-    optimizer = climbed(problem, RESULTS - ASKS)
+    optimizer = after_hill_climbing(problem, OBSERVATIONS - ASKS)
     times = []
     for _ in range(1 + ASKS):
         start = clock()
@@ -66,39 +65,47 @@ def ask_seconds(
     return times
 
 
-def asking(name: str, n: int, bar: float) -> list[Row]:
-    """Whole asks."""
+def asking(name: str, n: int, target: float) -> list[Row]:
+    """Complete asks."""
     first, *others = ask_seconds(name, n)
-    took, what, less = mean(others), f"{name}, n = {n}", RESULTS - ASKS
+    took, what, start = mean(others), f"{name}, n = {n}", OBSERVATIONS - ASKS
     return [
-        Row(f"ask, {what}, N = {less + 1} to {RESULTS}", seconds(took), "", took, "s", f"<= {bar:g} s", took <= bar),
-        Row(f"first ask of a loaded state, {what}, N = {less}", seconds(first), "", first, "s", "", None),
+        Row(
+            f"ask, {what}, N = {start + 1} to {OBSERVATIONS}",
+            seconds(took),
+            "",
+            took,
+            "s",
+            f"<= {target:g} s",
+            took <= target,
+        ),
+        Row(f"first ask of a loaded state, {what}, N = {start}", seconds(first), "", first, "s", "", None),
     ]
 
 
 def all_asking() -> list[Row]:
-    """Asks with 100 results."""
-    for name in {name for name, _ in BARS}:
+    """Asks with 100 observations."""
+    for name in {name for name, _ in TARGETS}:
         ask_seconds(name, 10)  # compiles
-    return list(chain.from_iterable(asking(name, n, bar) for (name, n), bar in BARS.items()))
+    return list(chain.from_iterable(asking(name, n, target) for (name, n), target in TARGETS.items()))
 
 
 def on_all_processors(optimizer: mb.Optimizer) -> mb.Trial:
-    """An ask as it would be if nobody kept NumPy and SciPy from using threads."""
+    """An ask in which NumPy and SciPy may use all threads."""
     with threadpool_limits(os.cpu_count(), user_api="blas"):
-        asked: mb.Trial = mb.Optimizer.ask.__wrapped__(optimizer)
-        return asked
+        trial: mb.Trial = mb.Optimizer.ask.__wrapped__(optimizer)
+        return trial
 
 
 def threads() -> list[Row]:
-    """Asks on one thread and on several."""
+    """Asks on one thread and on several threads."""
     rows = []
     for name, n in (("cells:random", 30), ("lop:planted", 280)):
-        (_, *ours), (_, *theirs) = (
+        (_, *one), (_, *several) = (
             ask_seconds(name, n, ask, time.perf_counter) for ask in (mb.Optimizer.ask, on_all_processors)
         )
         what = f"ask, {name}, n = {n}, against {os.cpu_count()} threads"
-        rows.append(faster(what, sum(ours), sum(theirs), rounds_of=ASKS))
+        rows.append(faster(what, sum(one), sum(several), rounds_of=ASKS))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Swap scans on a CUDA device beside one CPU core: `python benchmarks/device.py`. Not part of `make bench`."""
+"""Swap scans on a CUDA device and on one CPU core: `python benchmarks/device.py`. Not part of `make bench`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from harness import best_times, seconds
 
 import mergebo as mb
-from mergebo.acquisition import Acquisition, DeviceScan, log_expected_improvement
+from mergebo.acquisition import AcquisitionNeighbourhood, DeviceScan, log_expected_improvement
 from mergebo.optimizers.methods import METHODS
 from mergebo.surrogate import GP, Hyperparameters
 
@@ -15,18 +15,18 @@ if __name__ == "__main__":
     for method in ("mergebo", "bops-h"):
         for n, count in ((280, 100), (280, 1000), (1000, 100), (1000, 1000)):
             if method == "bops-h" and n == 1000:
-                continue  # 499 500 neighbours of 499 500 bits each: increments on the CPU are the only sensible way
+                continue  # 499 500 neighbours of 499 500 bits each: only increments on the CPU are feasible
             problem = mb.problems.get("tsp:random", n=n)
             rows = problem.space.sample_rows(count, seed=0)
             make, settings = METHODS[method]
             similarity = make(**settings).similarity(problem.space)
             model = GP(similarity, rows, problem.evaluate(rows), hyperparameters=Hyperparameters((0.6,), 1.0, 1e-3))
-            ours = Acquisition(model, log_expected_improvement, float(model.y.min()))
-            there = DeviceScan(model, "cuda")
+            on_core = AcquisitionNeighbourhood(model, log_expected_improvement, float(model.y.min()))
+            on_device = DeviceScan(model, "cuda")
             centre = problem.space.sample_rows(seed=5)
             core, device = best_times(
-                lambda ours=ours, centre=centre: ours.scan(centre, "order", "swap"),
-                lambda there=there, centre=centre: there.scan(centre, "order", "swap"),
+                lambda on_core=on_core, centre=centre: on_core.scan(centre, "order", "swap"),
+                lambda on_device=on_device, centre=centre: on_device.scan(centre, "order", "swap"),
                 rounds=3 if n == 280 else 1,
             )
             print(

@@ -1,4 +1,4 @@
-"""Measuring on a noisy machine: rivals take turns within one run, and what counts is the ratio of their best times."""
+"""Timing on a noisy machine: functions take turns within one run, and the ratios of their best times are reported."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Row:
-    """One measured figure and what it should be."""
+    """A measurement and its target."""
 
     what: str
-    ours: str
+    mergebo: str
+    """Result of mergebo; the name is also a key of the files in `results`, like the next one."""
     rival: str
+    """Result of the reference implementation, if any."""
     figure: float
     unit: str
     target: str
@@ -29,7 +31,7 @@ class Row:
 
 
 def best_times(*functions: Callable[[], object], rounds: int = 7) -> list[float]:
-    """The best time of each function, in seconds; they are called in turn after one warm-up each."""
+    """The best time of each function in seconds; they are called in turn after one warm-up call each."""
     for function in functions:
         function()
     best = [float("inf")] * len(functions)
@@ -42,31 +44,37 @@ def best_times(*functions: Callable[[], object], rounds: int = 7) -> list[float]
 
 
 def seconds(value: float) -> str:
-    """A time for people."""
+    """A time as readable text."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value / 1e-9:.3g} ns"
 
 
-def faster(what: str, ours: float, rival: float, *, at_least: float | None = None, rounds_of: int = 1) -> Row:
-    """A row for "at least so many times faster than the rival"; times are divided by `rounds_of` for display."""
-    ratio = rival / ours
+def faster(what: str, own: float, reference: float, *, at_least: float | None = None, rounds_of: int = 1) -> Row:
+    """A row for "at least `at_least` times faster than the reference"; times are divided by `rounds_of` for display."""
+    ratio = reference / own
     target = "" if at_least is None else f">= {at_least:g}x faster"
     met = None if at_least is None else ratio >= at_least
-    return Row(what, seconds(ours / rounds_of), seconds(rival / rounds_of), ratio, "x faster", target, met)
+    return Row(what, seconds(own / rounds_of), seconds(reference / rounds_of), ratio, "x faster", target, met)
 
 
-def within(what: str, ours: float, rival: float, *, at_most: float, rounds_of: int = 1) -> Row:
-    """A row for "at most so many times as long as the rival"."""
-    ratio = ours / rival
+def within(what: str, own: float, reference: float, *, at_most: float, rounds_of: int = 1) -> Row:
+    """A row for "at most `at_most` times as long as the reference"."""
+    ratio = own / reference
     return Row(
-        what, seconds(ours / rounds_of), seconds(rival / rounds_of), ratio, "x as long", f"<= {at_most:g}x", ratio <= at_most
+        what,
+        seconds(own / rounds_of),
+        seconds(reference / rounds_of),
+        ratio,
+        "x as long",
+        f"<= {at_most:g}x",
+        ratio <= at_most,
     )
 
 
 def run(name: str, cases: list[Callable[[], list[Row]]], how: str = "best of interleaved runs") -> None:
-    """Measure every case under a progress display, print the table and write it beside the benchmark as JSON."""
+    """Measure all cases with a progress display, print the table and write it as JSON to the folder `results`."""
     rows: list[Row] = []
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True) as progress:
         task = progress.add_task("", total=len(cases))
@@ -75,13 +83,13 @@ def run(name: str, cases: list[Callable[[], list[Row]]], how: str = "best of int
             rows += case()
             progress.advance(task)
     table = Table(title=f"{name}: {how}, one thread")
-    for column in ("what", "ours", "rival", "figure", "target", ""):
-        table.add_column(column, justify="right" if column in ("ours", "rival", "figure") else "left")
+    for column in ("what", "mergebo", "reference", "result", "target", ""):
+        table.add_column(column, justify="right" if column in ("mergebo", "reference", "result") else "left")
     for row in rows:
         mark = {None: "", True: "[green]met[/]", False: "[red]MISSED[/]"}[row.met]
         table.add_row(
             row.what,
-            row.ours,
+            row.mergebo,
             row.rival,
             f"{row.figure:.3g} {row.unit}" if row.figure < 1000 else f"{row.figure:,.0f} {row.unit}",
             row.target,

@@ -1,10 +1,10 @@
-"""What batches, noise and several objectives cost and bring: scores, not seconds. Run by hand; it takes an hour or more.
+"""Effect of batches, noise and several objectives on scores. Run manually; it takes an hour or more.
 
-Batches: 20 initial points, then 80 trials one by one, or 10 rounds of 8 under each rule, on generated instances that methods
-may be designed on. Noise: the true value of the point that is recommended, and of the one with the best measurement, after
-60 and 100 noisy measurements. Objectives: the hypervolume beside random search's.
+Batches: 20 initial points, then 80 trials one by one, or 10 rounds of 8 with each batch strategy, on generated development
+instances. Noise: the true values of the recommended point and of the one with the best measurement, after 60 and 100 noisy
+measurements. Objectives: the hypervolume compared with random search.
 
-Every run is kept in `results/loop.json`; what is there is not run again.
+All runs are stored in `results/loop.json` and not repeated.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from rich.console import Console
 from rich.table import Table
 
 import mergebo as mb
+from mergebo._threads import one_thread
 from mergebo.experiments.jobs import made_with
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import DESIGN, SMALL
-from mergebo.threads import one_thread
 
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 INITIAL, TRIALS, SIZE = 20, 80, 8
-RULES = ("sequential", "fantasies", "thompson", "law")
+STRATEGIES = ("sequential", "fantasies", "thompson", "law")
 NOISE, MEASUREMENTS = 0.1, (60, 100)
-"""Standard deviation of the noise in ranges of the values of random points, and how often is measured in all."""
+"""Standard deviation of the noise relative to the range of values of random points, and total numbers of measurements."""
 NOISY = ("TSP 15", "QAP 15", "Flow shop 20", "Linear ordering 30")
 
 
-def batches(group: str, instance: int, seed: int, rule: str) -> dict[str, Any]:
+def batches(group: str, instance: int, seed: int, strategy: str) -> dict[str, Any]:
     """The score of `auto` after all trials."""
     name = SMALL[group].format(seed=instance)
     problem = mb.problems.get(name).relabelled(seed)
-    settings = {} if rule == "sequential" else {"batch": rule}
+    settings = {} if strategy == "sequential" else {"batch": strategy}
     opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=INITIAL, **settings)
-    size = 1 if rule == "sequential" else SIZE
+    size = 1 if strategy == "sequential" else SIZE
     for count in (INITIAL, *[size] * (TRIALS // size)):
         for trial in opt.ask(count):
             opt.tell(trial, float(problem.evaluate(trial.point)))
@@ -51,22 +51,22 @@ def batches(group: str, instance: int, seed: int, rule: str) -> dict[str, Any]:
 
 
 def noise(group: str, instance: int, seed: int) -> dict[str, Any]:
-    """True values of the recommended point and of the one with the best measurement, as shares of the range."""
+    """True values of the recommended point and of the one with the best measurement, relative to the range."""
     problem = mb.problems.get(SMALL[group].format(seed=instance)).relabelled(seed)
-    typical = problem.evaluate_rows(problem.space.sample_rows(1000, seed=0))
-    wide = float(np.ptp(typical))
+    random_values = problem.evaluate_rows(problem.space.sample_rows(1000, seed=0))
+    value_range = float(np.ptp(random_values))
     rng = np.random.default_rng([seed, 7])
     opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=INITIAL, noisy=True)
     found: dict[str, Any] = {}
     for count in range(1, MEASUREMENTS[-1] + 1):
         trial = opt.ask()
-        opt.tell(trial, float(problem.evaluate(trial.point)) + NOISE * wide * rng.normal())
+        opt.tell(trial, float(problem.evaluate(trial.point)) + NOISE * value_range * rng.normal())
         if count in MEASUREMENTS:
             best, luckiest = opt.best, min(opt.trials, key=lambda trial: trial.value)
             true, lucky = (float(problem.evaluate(each.point)) for each in (best, luckiest))
             found[str(count)] = {
-                "recommended": (true - typical.min()) / wide,
-                "luckiest": (lucky - typical.min()) / wide,
+                "recommended": (true - random_values.min()) / value_range,
+                "luckiest": (lucky - random_values.min()) / value_range,
                 "off": (best.value - true) / best.deviation,
                 "points": len({str(each.point) for each in opt.trials}),
             }
@@ -74,7 +74,7 @@ def noise(group: str, instance: int, seed: int) -> dict[str, Any]:
 
 
 def objectives(n: int, instance: int, seed: int, method: str) -> dict[str, Any]:
-    """The hypervolume of two planted orders that disagree, beside a reference point that random points mostly beat."""
+    """The hypervolume for two conflicting planted orders, with respect to a reference point that most random points beat."""
     other = 100 + (instance - 99) % 5  # the next of the instances
     first, second = (mb.problems.get(f"lop:planted(n={n},seed={each})") for each in (instance, other))
     rows = first.space.sample_rows(1000, seed=0)
@@ -87,40 +87,52 @@ def objectives(n: int, instance: int, seed: int, method: str) -> dict[str, Any]:
 
 
 def jobs(instances: list[int], seeds: list[int], parts: list[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """All runs, seed by seed and instance by instance: what an interrupted run leaves can be compared."""
+    """All runs, seed by seed and instance by instance, so that an interrupted run can be compared as far as it got."""
     for seed in seeds:
         for instance in instances:
             if "batches" in parts:
-                yield from (("batches", (group, instance, seed, rule)) for rule in RULES for group in SMALL)
+                yield from (("batches", (group, instance, seed, strategy)) for strategy in STRATEGIES for group in SMALL)
             if "noise" in parts:
                 yield from (("noise", (group, instance, seed)) for group in NOISY)
             if "objectives" in parts:
                 yield from (("objectives", (8, instance, seed, method)) for method in ("auto", "bops-h", "random"))
 
 
-WHAT: dict[str, Callable[..., dict[str, Any]]] = {"batches": batches, "noise": noise, "objectives": objectives}
+EXPERIMENTS: dict[str, Callable[..., dict[str, Any]]] = {"batches": batches, "noise": noise, "objectives": objectives}
 
 
 def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
-    """The runs in three tables, over what all compared columns have."""
+    """The runs in three tables, over the cases that all compared columns have in common."""
     found = {tuple(json.loads(key)): value for key, value in runs.items()}
     scores = {key[1:]: value["score"] for key, value in found.items() if key[0] == "batches"}
-    rules = [rule for rule in RULES[1:] if any(key[-1] == rule for key in scores)]
+    strategies = [each for each in STRATEGIES[1:] if any(key[-1] == each for key in scores)]
     title = f"score after {INITIAL} + {TRIALS} trials: batches of {SIZE} / one by one, over the same runs"
-    table = Table("class", *rules, title=title)
+    table = Table("class", *strategies, title=title)
     for group in (*SMALL, None):
-        shown = []
-        for rule in rules:
+        cells = []
+        for strategy in strategies:
             cases = [
-                key[:3] for key in scores if key[-1] == rule and (*key[:3], RULES[0]) in scores and group in (None, key[0])
+                key[:3]
+                for key in scores
+                if key[-1] == strategy and (*key[:3], STRATEGIES[0]) in scores and group in (None, key[0])
             ]
-            both = [mean(scores[*case, each] for case in cases) for each in (rule, RULES[0])] if cases else []
-            shown.append("{:.3f} / {:.3f} = {:.0%} ({})".format(*both, both[0] / both[1], len(cases)) if both else "")
-        table.add_row(group or "all", *shown)
+            both = [mean(scores[*case, each] for case in cases) for each in (strategy, STRATEGIES[0])] if cases else []
+            cells.append("{:.3f} / {:.3f} = {:.0%} ({})".format(*both, both[0] / both[1], len(cases)) if both else "")
+        table.add_row(group or "all", *cells)
     yield table
     noisy = {key[1:]: value for key, value in found.items() if key[0] == "noise"}
-    title = "true value, in ranges of random values"
-    columns = ("measurements", "class", "runs", "recommended", "luckiest", "difference", "better", "worse", "deviations off")
+    title = "true value, relative to the range of random values"
+    columns = (
+        "measurements",
+        "class",
+        "runs",
+        "recommended",
+        "luckiest",
+        "difference",
+        "better",
+        "worse",
+        "standardised error",
+    )
     table = Table(*columns, title=title)
     for count, group in ((count, group) for count in MEASUREMENTS for group in (*NOISY, None)):
         own = [value[str(count)] for key, value in noisy.items() if group in (None, key[0])]
@@ -145,27 +157,27 @@ def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
 
 
 def main() -> None:
-    """Run what is missing and show the tables; see the module's text."""
+    """Make the missing runs and print the tables; see the docstring of the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--instances", default="100", help="such as 100,101; of 100 to 199, for batches to 102")
+    parser.add_argument("--instances", default="100", help="such as 100,101; from 100 to 199, for batches up to 102")
     parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--parts", default="batches,noise,objectives")
-    parser.add_argument("--rules", default=",".join(RULES))
+    parser.add_argument("--strategies", default=",".join(STRATEGIES))
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if not set(arguments.instances.split(",")) <= {str(each) for each in range(100, 200)}:
-        parser.error("instances that methods may be designed on are 100 to 199")
+        parser.error("development instances are 100 to 199")
     if "batches" in arguments.parts and not set(arguments.instances.split(",")) <= set(map(str, DESIGN)):
-        parser.error("scores of batches need a best known value, which instances 100 to 102 have")
+        parser.error("scores of batches need best known values, which only the instances 100 to 102 have")
     instances, seeds = ([int(each) for each in given.split(",")] for given in (arguments.instances, arguments.seeds))
     record = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"runs": {}}
     with one_thread():
         for part, case in jobs(instances, seeds, arguments.parts.split(",")):
             key = json.dumps([part, *case])
-            if key in record["runs"] or (part == "batches" and case[-1] not in arguments.rules.split(",")):
+            if key in record["runs"] or (part == "batches" and case[-1] not in arguments.strategies.split(",")):
                 continue
             start = time.process_time()
-            record["runs"][key] = WHAT[part](*case) | {"seconds": round(time.process_time() - start, 1)}
+            record["runs"][key] = EXPERIMENTS[part](*case) | {"seconds": round(time.process_time() - start, 1)}
             record["made_with"] = made_with()
             arguments.out.write_text(json.dumps(record, indent=1) + "\n")
             print(key, record["runs"][key], flush=True)

@@ -1,9 +1,10 @@
-"""An order with rules, quantities and noise: `auto` against random search and Optuna's TPE. Tables, and results/mixed.json.
+"""A constrained order with numeric variables and noise: `auto`, random search and Optuna's TPE. Writes results/mixed.json.
 
-Eight reagents are added in some order, at some temperature and pace and with some catalyst (`addition:quantities`); three of
-them go before three others, and what is measured has noise. A run is judged by the true value of the point that measured
-best; "auto, noisy" by that of the point it recommends, which is `best` if values are said to be noisy. All begin with the
-same points. Where TPE breaks a rule, a close order that keeps it is measured instead.
+Eight reagents are added in some order, at some temperature, with some interval and amount of catalyst
+(`addition:quantities`); three of them must precede three others, and measurements are noisy. A run is evaluated by the true
+value of the point with the best measurement; "auto, noisy" by that of its recommendation, which is `best` with
+`noisy=True`. All methods start from the same points. In place of an infeasible point of TPE a nearby feasible one is
+measured.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from rich.console import Console
 from rich.table import Table
 
 import mergebo as mb
-from mergebo.experiments.solvers import SOLVERS, Spent
+from mergebo._threads import one_thread
+from mergebo.experiments.competitors import COMPETITORS, BudgetExhausted
 from mergebo.spaces import Rows
-from mergebo.threads import one_thread
 
 BUDGET, INITIAL, SEEDS = 60, 20, 20
 NOISE = 2.0
 METHODS = ("auto", "auto, noisy", "local-search", "genetic", "random", "optuna-tpe")
-RIVALS = ("random", "optuna-tpe")
-ENOUGH = 0.8
-"""Share of the runs in which `auto` should be ahead of each rival."""
+COMPARED = ("random", "optuna-tpe")
+TARGET = 0.8
+"""Share of the runs in which `auto` should be ahead of each of these."""
 
 INSTANCES: dict[str, Callable[[int], str]] = {
     "one instance, 20 seeds": lambda seed: "addition:quantities",
@@ -38,7 +39,7 @@ INSTANCES: dict[str, Callable[[int], str]] = {
 
 
 class Measured:
-    """The objective with noise, for a budget of measurements; remembers the best one."""
+    """The noisy objective with a budget of measurements, which keeps the best one."""
 
     def __init__(self, problem: mb.problems.Synthesis, seed: int) -> None:
         self.problem = problem
@@ -48,7 +49,7 @@ class Measured:
 
     def __call__(self, row: Rows) -> float:
         if self.count == BUDGET:
-            raise Spent
+            raise BudgetExhausted
         self.count += 1
         true = float(self.problem.evaluate_rows(row))
         value = true + self.problem.noise * float(self.rng.normal())
@@ -56,24 +57,24 @@ class Measured:
         return value
 
 
-def with_rules(problem: mb.problems.Synthesis) -> mb.Space:
-    """The problem's space, with three reagents before three others."""
-    early = problem.moments.argsort().tolist()  # as they would rather be added, were they alone
+def constrained_space(problem: mb.problems.Synthesis) -> mb.Space:
+    """The space of the problem, with three reagents constrained to precede three others."""
+    early = problem.moments.argsort().tolist()  # by their optimal moments
     before = list(zip(early[:3], early[3:6], strict=True))
     return mb.Space(**{**problem.space.variables, "order": mb.Permutation(problem.n, before=before)})
 
 
 def true_value(name: str, method: str, seed: int) -> float:
-    """Of the point that measured best in one run, or that the run recommends."""
+    """True value of the point with the best measurement in a run, or of the recommended one."""
     problem = mb.problems.get(name)
     assert isinstance(problem, mb.problems.Synthesis)
-    measured, space = Measured(problem, seed), with_rules(problem)
+    measured, space = Measured(problem, seed), constrained_space(problem)
     method, _, noisy = method.partition(", ")
     with one_thread():
-        if method in SOLVERS:
+        if method in COMPETITORS:
             first = mb.Optimizer(space, "random", seed=seed, initial=INITIAL).ask(INITIAL)
-            with suppress(Spent):
-                SOLVERS[method](space, measured, np.array([space.encode(trial.point) for trial in first]), seed)
+            with suppress(BudgetExhausted):
+                COMPETITORS[method](space, measured, np.array([space.encode(trial.point) for trial in first]), seed)
         else:
             optimizer = mb.Optimizer(space, method, seed=seed, initial=INITIAL, noisy=bool(noisy))
             for _ in range(BUDGET):
@@ -86,7 +87,7 @@ def true_value(name: str, method: str, seed: int) -> float:
 
 
 def main() -> None:
-    """Run, print and write."""
+    """Run all methods, print the tables and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", default=";".join(METHODS), help="separated by semicolons")
     parser.add_argument("--jobs", type=int, default=1)
@@ -99,10 +100,10 @@ def main() -> None:
         table = Table(title=f"{title}: true value of the best of {BUDGET} measurements, noise {NOISE:g}")
         for column in ("method", "mean", "sd", "auto is ahead in", ""):
             table.add_column(column, justify="left" if column in ("method", "") else "right")
-        ours = found[methods.index("auto")]
+        auto = found[methods.index("auto")]
         for method, values in zip(methods, found, strict=True):
-            share = float(np.mean(ours < values))
-            mark = "" if method not in RIVALS else "[green]met[/]" if share >= ENOUGH else "[red]MISSED[/]"
+            share = float(np.mean(auto < values))
+            mark = "" if method not in COMPARED else "[green]met[/]" if share >= TARGET else "[red]MISSED[/]"
             ahead = "" if method == "auto" else f"{share:.0%}"
             table.add_row(method, f"{values.mean():.2f}", f"{values.std(ddof=1):.2f}", ahead, mark)
         Console(width=110).print(table)

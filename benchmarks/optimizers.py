@@ -1,4 +1,4 @@
-"""Speed of fitting, scanning and asking, beside BoTorch where it does the same. Run by `make bench`."""
+"""Speed of fitting, scanning and asking, compared with BoTorch where possible. Run by `make bench`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from harness import Row, best_times, faster, run, seconds
 
 import mergebo as mb
-from mergebo.acquisition import Acquisition, ascend, log_expected_improvement, neighbours
-from mergebo.moves import MOVES, move_slots, move_table
+from mergebo.acquisition import AcquisitionNeighbourhood, local_search, log_expected_improvement, neighbours
+from mergebo.neighbours import MOVES, move_slots, move_table
 from mergebo.optimizers.models import ModelBased, mallows_orders, merge_orders
 from mergebo.sorting import EnumerationMap, MergeMap
-from mergebo.surrogate import GP, Adjacency, ByMap, Footrule, Positions, SameSlots
+from mergebo.surrogate import GP, Adjacency, ARDPositions, ComparisonSimilarity, Footrule, Positions
 
 
 def data(n: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def data(n: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def on_features(rows: np.ndarray, y: np.ndarray) -> SingleTaskGP:
-    """What one has without this package: BoTorch's model, with an RBF kernel on precomputed Merge features."""
+    """The reference implementation: BoTorch's model with an RBF kernel on precomputed Merge features."""
     features = torch.from_numpy(MergeMap(rows.shape[1]).encode(rows)).double()
     kernel = ScaleKernel(RBFKernel())
     kernel.base_kernel.lengthscale = 0.6 * np.sqrt(features.shape[-1])
@@ -39,23 +39,25 @@ def on_features(rows: np.ndarray, y: np.ndarray) -> SingleTaskGP:
 
 
 def scanning() -> list[Row]:
-    """Acquisition values of a whole swap neighbourhood."""
+    """Acquisition values of a full swap neighbourhood."""
     rows = []
     for n, some, target in ((30, 200, 50), (280, 40, 1000)):
         points, values = data(n, 100)
         model = GP(ModelBased(merge_orders).similarity(mb.PermutationSpace(n)), points, values)
         best = float(model.y.min())
-        ours = Acquisition(model, log_expected_improvement, best)
+        acquisition = AcquisitionNeighbourhood(model, log_expected_improvement, best)
         centre = mb.permutations.sample(n, seed=5)
         around = neighbours(centre, mb.PermutationSpace(n))[:some]
         features = torch.from_numpy(MergeMap(n).encode(around)).double().unsqueeze(1)
-        rival = LogExpectedImprovement(on_features(points, model.y).eval(), best_f=best, maximize=False)
+        reference = LogExpectedImprovement(on_features(points, model.y).eval(), best_f=best, maximize=False)
         with torch.no_grad():
-            # As in a climb, where one scan follows the other.
+            # As in local search, where scans follow each other.
             repeats = 20 if n == 30 else 1
             fast, slow = best_times(
-                lambda ours=ours, centre=centre, k=repeats: [ours.scan(centre, "order", "swap") for _ in range(k)],
-                lambda rival=rival, features=features: rival(features),
+                lambda acquisition=acquisition, centre=centre, k=repeats: [
+                    acquisition.scan(centre, "order", "swap") for _ in range(k)
+                ],
+                lambda reference=reference, features=features: reference(features),
                 rounds=5,
             )
         moves = n * (n - 1) // 2
@@ -65,22 +67,22 @@ def scanning() -> list[Row]:
 
 
 def increments() -> list[Row]:
-    """Distances of whole neighbourhoods."""
+    """Distances of full neighbourhoods."""
     n, count, some = 280, 100, 1000
     rows = []
     points = mb.permutations.sample(n, count, seed=0)
     centre = mb.permutations.sample(n, seed=5)
     for name, similarity in (
-        ("Kendall on ranks", ByMap(EnumerationMap(n), "rank")),
-        ("Kendall on orders", ByMap(EnumerationMap(n))),
-        ("Merge on orders", ByMap(MergeMap(n))),
-        ("Merge on ranks", ByMap(MergeMap(n), "rank")),
+        ("Kendall on ranks", ComparisonSimilarity(EnumerationMap(n), "rank")),
+        ("Kendall on orders", ComparisonSimilarity(EnumerationMap(n))),
+        ("Merge on orders", ComparisonSimilarity(MergeMap(n))),
+        ("Merge on ranks", ComparisonSimilarity(MergeMap(n), "rank")),
         ("footrule", Footrule(n)),
         ("position", Positions(n)),
-        ("a lengthscale a slot", SameSlots(n)),
+        ("a lengthscale per slot", ARDPositions(n)),
         ("adjacency", Adjacency(n)),
     ):
-        weights = np.ones(similarity.lengthscales)
+        weights = np.ones(similarity.num_lengthscales)
         for move in MOVES:
             moves = len(move_slots(n, move))
             part = np.random.default_rng(0).choice(moves, some, replace=False)
@@ -89,30 +91,30 @@ def increments() -> list[Row]:
                 for _ in similarity.scan(centre, points, move, weights):
                     pass
 
-            def written(similarity=similarity, move=move, part=part) -> None:
+            def explicit(similarity=similarity, move=move, part=part) -> None:
                 similarity.distance(centre[move_table(n, move, part)], points)
 
-            fast, slow = best_times(scan, written, rounds=3)
-            what = f"{name}: distances of all {moves} {move}s, n = {n}, N = {count} / neighbours written out, each"
+            fast, slow = best_times(scan, explicit, rounds=3)
+            what = f"{name}: distances of all {moves} {move}s, n = {n}, N = {count} / explicit neighbours, each"
             rows.append(faster(what, fast / moves, slow / some, at_least=1.5))
     return rows
 
 
 def ascending() -> list[Row]:
-    """Climbs of the acquisition from 11 starts, by first improvement and by steepest ascent."""
+    """Local search of the acquisition from 11 starts, by first improvement and by steepest ascent."""
     rows = []
     for n, count in ((280, 100), (1000, 50)):
         for name, orders in (("mergebo", merge_orders), ("bops-h", mallows_orders)):
             points, values = data(n, count)
             space = mb.PermutationSpace(n)
             model = GP(ModelBased(orders).similarity(space), points, values)
-            landscape = Acquisition(model, log_expected_improvement, float(model.y.min()))
+            landscape = AcquisitionNeighbourhood(model, log_expected_improvement, float(model.y.min()))
             starts = np.concatenate([points[[values.argmin()]], space.sample_rows(10, seed=1)])
             landscape.best_neighbours(starts[0], 5)  # compiles
             times, heights = {}, {}
             for ascent, first in (("first", np.random.default_rng(0)), ("steepest", None)):
                 start = time.perf_counter()
-                heights[ascent] = ascend(landscape, starts, probe=3, first=first, enough=1e-3)[1][0]
+                heights[ascent] = local_search(landscape, starts, screening_steps=3, rng=first, min_improvement=1e-3)[1][0]
                 times[ascent] = time.perf_counter() - start
             what = f"{name}, n = {n}, N = {count}: LogEI {heights['first']:.4f} by first improvement"
             what += f" / {heights['steepest']:.4f} by steepest ascent"
@@ -121,24 +123,24 @@ def ascending() -> list[Row]:
 
 
 def fitting() -> list[Row]:
-    """Hyperparameters."""
+    """Fits of the hyperparameters."""
     rows = []
     for count, target in ((50, 10), (200, 5)):
         points, values = data(30, count)
         similarity = ModelBased(merge_orders).similarity(mb.PermutationSpace(30))
         y = (values - values.mean()) / values.std()
 
-        def rival(points=points, y=y) -> None:
+        def reference(points=points, y=y) -> None:
             model = on_features(points, y)
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
 
-        ours, theirs = best_times(lambda s=similarity, p=points, v=values: GP(s, p, v), rival, rounds=5)
-        rows.append(faster(f"fit, N = {count} (distances included) / fit_gpytorch_mll", ours, theirs, at_least=target))
+        fast, slow = best_times(lambda s=similarity, p=points, v=values: GP(s, p, v), reference, rounds=5)
+        rows.append(faster(f"fit, N = {count} (distances included) / fit_gpytorch_mll", fast, slow, at_least=target))
     return rows
 
 
 def ask_seconds(method: str, n: int, count: int, rounds: int = 3) -> float:
-    """The best time of one `ask` with `count` results at hand."""
+    """The best time of one `ask` with `count` observations."""
     _, values = data(n, count)
     times = []
     for seed in range(rounds + 1):
@@ -152,7 +154,7 @@ def ask_seconds(method: str, n: int, count: int, rounds: int = 3) -> float:
 
 
 def asking() -> list[Row]:
-    """Whole asks, with 11 starts."""
+    """Complete asks, with 11 starts."""
     rows = []
     for n, count, target in ((15, 100, 0.1), (30, 200, 1.0), (280, 55, 2.0), (1000, 50, 10.0)):
         for method in ("mergebo", "bops-h"):
@@ -164,7 +166,7 @@ def asking() -> list[Row]:
 
 
 def growth(path: Path) -> None:
-    """A picture of how the time of `ask` grows with the number of items and with the number of results."""
+    """Plot the time of `ask` over the number of items and the number of observations."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -193,7 +195,7 @@ def growth(path: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--growth", type=Path, help="draw how asking grows with n and N instead (minutes)")
+    parser.add_argument("--growth", type=Path, help="plot the time of asks over n and N instead (takes minutes)")
     arguments = parser.parse_args()
     if arguments.growth:
         growth(arguments.growth)

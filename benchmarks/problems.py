@@ -1,4 +1,4 @@
-"""How many points a second each family of problems evaluates, at the paper's sizes. Run by `make bench`."""
+"""Evaluations per second of each family of problems, at the sizes of the paper. Run by `make bench`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TARGETS = {
     "lop:planted(n=100)": 20_000,
     "addition:demo": 20_000,
 }
-"""Evaluations a second that are asked for, on one core, checks of the points included."""
+"""Target evaluations per second on one core, including validation of the points."""
 
 
 def evaluations() -> list[Row]:
-    """Evaluations a second."""
+    """Evaluations per second."""
     rows = []
     for name, target in TARGETS.items():
         problem = problems.get(name)

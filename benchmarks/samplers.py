@@ -1,7 +1,7 @@
-"""Optuna's samplers and ours, on orders held by Lehmer codes as in Optuna's FAQ.
+"""PermutationSampler and the samplers of Optuna, on orders encoded as Lehmer codes as in Optuna's FAQ.
 
-By default, and in `make bench`: seconds that a sampler takes for a trial, beside TPE. With `--scores`, how good orders are
-after 60 trials (an hour for all; what is in `results/samplers.json` is not run again), as a table for the docs.
+By default, and in `make bench`: seconds per trial, compared with TPE and GPSampler. With `--scores`: scores after 60 trials,
+as a table for the docs (an hour for all; runs in `results/samplers.json` are not repeated).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import optuna
 from harness import Row, run, seconds
 
 import mergebo as mb
+from mergebo._threads import one_thread
 from mergebo.experiments.jobs import made_with
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.integrations.optuna import PermutationSampler, suggest_permutation
-from mergebo.problems.reference import solve
-from mergebo.threads import one_thread
+from mergebo.problems.regenerate import solve
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
 TRIALS = 60
@@ -38,7 +38,7 @@ SAMPLERS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
 
 
 def optimised(name: str, sampler: str, seed: int, trials: int = TRIALS) -> tuple[float, float]:
-    """The best value of a study, and the processor's seconds for a trial after the initial ones."""
+    """The best value of a study, and the processor time per trial after the initial ones."""
     problem = mb.problems.get(name).relabelled(seed)
     study = optuna.create_study(sampler=SAMPLERS[sampler](seed))
 
@@ -52,21 +52,21 @@ def optimised(name: str, sampler: str, seed: int, trials: int = TRIALS) -> tuple
 
 
 def overhead() -> list[Row]:
-    """Seconds for a trial, of 40 after 20 initial ones."""
+    """Seconds per trial, over 40 trials after 20 initial ones."""
     rows = []
     for n in SIZES:
         name = PROBLEMS["round tour"].format(n=n, instance=100)
-        optimised(name, "PermutationSampler", 0, 24)  # compiles what has to be
+        optimised(name, "PermutationSampler", 0, 24)  # compilation
         times = {sampler: optimised(name, sampler, 0)[1] for sampler in SAMPLERS}
-        for rival in ("TPESampler", "GPSampler"):
-            ratio = times["PermutationSampler"] / times[rival]
-            ours, other = seconds(times["PermutationSampler"]), seconds(times[rival])
-            rows.append(Row(f"a trial of {n} items beside {rival}", ours, other, ratio, "x as long", "", None))
+        for other in ("TPESampler", "GPSampler"):
+            ratio = times["PermutationSampler"] / times[other]
+            own, reference = seconds(times["PermutationSampler"]), seconds(times[other])
+            rows.append(Row(f"a trial of {n} items / {other}", own, reference, ratio, "x as long", "", None))
     return rows
 
 
 def scores(instances: range, seeds: range, out: Path) -> None:
-    """The table: the share of the way from random search to the best known value, over all runs."""
+    """Print the table of scores (0: random search, 1: best known value), means over all runs."""
     record: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {"runs": {}}
     with one_thread():
         for seed, instance, (kind, pattern), n, sampler in product(seeds, instances, PROBLEMS.items(), SIZES, SAMPLERS):
@@ -95,7 +95,7 @@ def scores(instances: range, seeds: range, out: Path) -> None:
 
 
 def main() -> None:
-    """See the module's text."""
+    """See the docstring of the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scores", action="store_true")
     parser.add_argument("--instances", type=int, default=3)

@@ -18,7 +18,7 @@ from mergebo.sorting import MergeMap
 
 
 def plain_merge_code(order: list[int]) -> list[int]:
-    """The comparison code by merge sort on Python lists: what one would write first."""
+    """The comparison code by merge sort on Python lists: the straightforward implementation."""
     code: list[int] = []
 
     def sort(part: list[int]) -> list[int]:
@@ -49,7 +49,7 @@ def plain_merge_code(order: list[int]) -> list[int]:
 
 
 def numpy_merge_code(orders: np.ndarray) -> np.ndarray:
-    """The comparison code by whole-batch numpy operations: one argsort for each depth of the merge tree."""
+    """The comparison code by NumPy operations on the batch: one argsort for each level of the merge tree."""
     n = orders.shape[-1]
     made = MergeMap(n)
     depths = {(0, n): 0}
@@ -114,7 +114,7 @@ def merge_distances() -> list[Row]:
     made, a, b = MergeMap(280), sample(280, 10_000, seed=1), sample(280, 100, seed=2)
     expected = made.distance(a, b)
     assert (float_distances(numpy_merge_code(a), numpy_merge_code(b)) == expected).all()
-    ours, by_numpy, by_matmul = best_times(
+    fast, by_numpy, by_matmul = best_times(
         lambda: made.distance(a, b),
         lambda: float_distances(numpy_merge_code(a), numpy_merge_code(b)),
         lambda: float_distances(made.encode(a), made.encode(b)),
@@ -122,8 +122,8 @@ def merge_distances() -> list[Row]:
     )
     what = "Merge 10 000 x 100, n = 280"
     return [
-        faster(f"{what} / numpy features + float32 matmul", ours, by_numpy, at_least=4),
-        faster(f"{what} / our features + float32 matmul", ours, by_matmul),
+        faster(f"{what} / numpy features + float32 matmul", fast, by_numpy, at_least=4),
+        faster(f"{what} / mergebo features + float32 matmul", fast, by_matmul),
     ]
 
 
@@ -131,9 +131,13 @@ def kendall_distances() -> list[Row]:
     """Kendall cross-distances."""
     a, b = sample(280, 2000, seed=1), sample(280, 100, seed=2)
     assert (sign_distances(a[:50], b) == kendall.cross(a[:50], b)).all()
-    ours, rival = best_times(lambda: kendall.cross(a, b), lambda: sign_distances(a, b), rounds=5)
+    fast, reference = best_times(lambda: kendall.cross(a, b), lambda: sign_distances(a, b), rounds=5)
     row = faster(
-        "Kendall 2000 x 100, n = 280 / sign features + float32 matmul, per pair", ours, rival, at_least=40, rounds_of=200_000
+        "Kendall 2000 x 100, n = 280 / sign features + float32 matmul, per pair",
+        fast,
+        reference,
+        at_least=40,
+        rounds_of=200_000,
     )
     return [row]
 
@@ -152,14 +156,14 @@ def memory() -> list[Row]:
 
 
 def process(code: str, **environment: str) -> float:
-    """Seconds that a fresh Python process takes."""
+    """Seconds that a new Python process takes."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment})
     return time.perf_counter() - start
 
 
 def starting() -> list[Row]:
-    """Importing, and the first and second process that use compiled code."""
+    """Import time, and the first and second process that use compiled code."""
     bare = min(process("pass") for _ in range(5))
     imported = min(process("import mergebo") for _ in range(5)) - bare
     use = (

@@ -1,4 +1,4 @@
-"""What the site has beside the pages: each report of docs/results as one page that needs no other file, from its records."""
+"""MkDocs hooks: for each report in docs/results, add a self-contained page made from its records."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mkdocs.structure.pages import Page
 from mergebo.experiments.report import page as report_page
 
 REPORT = re.compile(r"results/[\w-]+/report\.md")
-ONE_PAGE = "standalone.html"  # `report.html` is what becomes of report.md
+ONE_PAGE = "standalone.html"  # report.md is rendered to `report.html`
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page of each folder of records; nothing is written there."""
+    """Add the page of each folder of records, without writing to that folder."""
     for records in sorted(Path(config.docs_dir).glob("results/*/records.jsonl")):
         folder = records.parent
         files.append(File.generated(config, f"results/{folder.name}/{ONE_PAGE}", content=report_page(folder)))
@@ -24,8 +24,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Link to it where the report begins."""
+    """Add a link to the page at the top of the report."""
     if not REPORT.fullmatch(page.file.src_uri):
         return markdown
     head, _, rest = markdown.partition("\n")
-    return f"{head}\n\nThe same on [one page to keep]({ONE_PAGE}), with figures that can be enlarged.\n{rest}"
+    return f"{head}\n\nAlso as [a self-contained page]({ONE_PAGE}) with scalable figures.\n{rest}"

@@ -1,4 +1,4 @@
-"""Pictures for the docs, drawn from what the library computes and from committed results. Run by `make pictures`."""
+"""Figures for the docs, from computations of the library and committed results. Run by `make pictures`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from matplotlib.patches import FancyBboxPatch
 from numpy.typing import NDArray
 
 import mergebo as mb
+from mergebo._style import STYLE
 from mergebo.experiments.figures import styles
 from mergebo.experiments.metrics import normalised_score
-from mergebo.experiments.results import Runs, read_records, sections
-from mergebo.look import LOOK
+from mergebo.experiments.runs import CaseRuns, read_records, sections
 
 IMAGES = Path(__file__).parent / "images"
 RESULTS = Path(__file__).parent / "results"
-GAINERS = ("auto", "bops-h", "mergebo", "local-search", "genetic", "optuna-tpe", "random")
-"""Methods that the picture of what is gained shows."""
-SHADES = colormaps["tab10"]
+METHODS = ("auto", "bops-h", "mergebo", "local-search", "genetic", "optuna-tpe", "random")
+"""Methods in the figure of scores."""
+COLOURS = colormaps["tab10"]
 
 
 def box(axes: Axes, x: float, y: float, text: str, colour: object, size: float = 0.8, fontsize: int = 11) -> None:
-    """A box with a text in it, its centre at (x, y)."""
+    """Draw a box with text, centred at (x, y)."""
     shape = FancyBboxPatch(
         (x - size / 2, y - size / 2),
         size,
@@ -39,20 +39,20 @@ def box(axes: Axes, x: float, y: float, text: str, colour: object, size: float =
 
 
 def order_or_rank() -> Figure:
-    """Two orders, and the same two with the items renamed: one distance does not notice."""
+    """Two orders, and the same two after relabelling the items: the distance of the ranks is invariant."""
     first, second = np.array([2, 0, 3, 1, 4]), np.array([0, 2, 3, 4, 1])
-    names = np.array([3, 0, 4, 2, 1])
-    with rc_context(LOOK):
+    labels = np.array([3, 0, 4, 2, 1])
+    with rc_context(STYLE):
         figure = Figure(figsize=(10, 2.9), layout="constrained")
-        for place, (title, pair) in enumerate(
-            (("two orders", (first, second)), ("the same two, items renamed", (names[first], names[second])))
+        for panel, (title, pair) in enumerate(
+            (("two orders", (first, second)), ("the same two, items relabelled", (labels[first], labels[second])))
         ):
-            axes = figure.add_subplot(1, 2, place + 1)
+            axes = figure.add_subplot(1, 2, panel + 1)
             for row, order in enumerate(pair):
                 y = 3.2 - 1.2 * row
                 for slot, item in enumerate(order):
-                    original = item if place == 0 else int(np.flatnonzero(names == item)[0])
-                    box(axes, slot, y, str(item), SHADES(original))
+                    original = item if panel == 0 else int(np.flatnonzero(labels == item)[0])
+                    box(axes, slot, y, str(item), COLOURS(original))
                 ranks = mb.permutations.invert(order)
                 axes.text(5.1, y + 0.17, "order  " + " ".join(map(str, order)), family="monospace", fontsize=10, va="center")
                 axes.text(5.1, y - 0.2, "rank   " + " ".join(map(str, ranks)), family="monospace", fontsize=10, va="center")
@@ -67,9 +67,9 @@ def order_or_rank() -> Figure:
 
 
 def merge_steps(order: tuple[int, ...] = (4, 2, 7, 5, 3, 6, 0, 1)) -> Figure:
-    """Merge sort of eight numbers: every merge with its comparisons, and how the bits become one code."""
+    """Merge sort of eight numbers: the comparisons of every merge, and the code that they form."""
     code = mb.sorting.MergeMap(len(order)).encode(order)
-    with rc_context(LOOK):
+    with rc_context(STYLE):
         figure = Figure(figsize=(11, 5.6), layout="constrained")
         axes = figure.add_subplot()
         bits = iter(code.tolist())
@@ -78,23 +78,23 @@ def merge_steps(order: tuple[int, ...] = (4, 2, 7, 5, 3, 6, 0, 1)) -> Figure:
             box(axes, slot, levels[1], str(number), "0.45")
 
         def merge(low: int, high: int) -> list[int]:
-            """Draws the merge of a range of slots, below those of its halves, and gives the sorted numbers."""
+            """Draw the merge of a range of slots below those of its halves, and return the sorted numbers."""
             if high - low == 1:
                 return [order[low]]
             middle = low + (high - low) // 2
             left, right = merge(low, middle), merge(middle, high)
             sizes, y = high - low, levels[high - low]
-            own = [next(bits) for _ in range(sizes - 1)]
+            outcomes = [next(bits) for _ in range(sizes - 1)]
             taken, a, b = [], list(left), list(right)
             for slot in range(sizes):
-                known = not (a and b)
+                redundant = not (a and b)
                 from_right = bool(b) and (not a or b[0] < a[0])
                 taken.append((b if from_right else a).pop(0))
-                box(axes, low + slot, y, str(taken[-1]), SHADES(1 if from_right else 0))
+                box(axes, low + slot, y, str(taken[-1]), COLOURS(1 if from_right else 0))
                 if slot < sizes - 1:
-                    shade = "0.7" if known else "black"
+                    shade = "0.7" if redundant else "black"
                     axes.text(
-                        low + slot, y - 0.58, str(own[slot]), ha="center", fontsize=12, family="monospace", color=shade
+                        low + slot, y - 0.58, str(outcomes[slot]), ha="center", fontsize=12, family="monospace", color=shade
                     )
             axes.plot([low - 0.4, high - 0.6], [y + 0.62, y + 0.62], color="0.8", linewidth=1)
             return taken
@@ -106,30 +106,30 @@ def merge_steps(order: tuple[int, ...] = (4, 2, 7, 5, 3, 6, 0, 1)) -> Figure:
         axes.text(
             8.0,
             1.5,
-            "below: the answers to the\ncomparisons, 1 if the left\nnumber is the larger one;\n"
-            "grey: known already, for one\nhalf is used up",
+            "below: the outcomes of the\ncomparisons, 1 if the left\nnumber is the larger one;\n"
+            "grey: redundant, since one\nhalf is exhausted",
             fontsize=10,
             va="center",
         )
         axes.text(-0.4, -1.25, "code  " + " ".join(map(str, code)), family="monospace", fontsize=13)
         axes.set(xlim=(-2, 11.2), ylim=(-1.5, 4.6), aspect="equal")
-        axes.set_title(f"Merge sort asks {len(code)} questions; all pairs would be {len(order) * (len(order) - 1) // 2}")
+        axes.set_title(f"Merge sort takes {len(code)} comparisons; there are {len(order) * (len(order) - 1) // 2} pairs")
         axes.axis("off")
     return figure
 
 
 def gain() -> Figure:
-    """What each method gains beyond random search, over all problems of `honest` with up to 50 items, and by class."""
-    (section,) = (each for each in sections(read_records(RESULTS / "honest")) if each.title.endswith("20 + 80 evaluations"))
-    look = styles(GAINERS)
+    """Scores of the methods on all problems of `holdout` with up to 50 items, over the evaluations and by class."""
+    (section,) = (each for each in sections(read_records(RESULTS / "holdout")) if each.title.endswith("20 + 80 evaluations"))
+    style = styles(METHODS)
     ends: list[tuple[float, str]] = []
-    with rc_context(LOOK):
+    with rc_context(STYLE):
         figure = Figure(figsize=(11, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-        for method in GAINERS:
-            curves = {runs: score_curve(runs, method) for runs in section.with_all(*GAINERS)}
+        for method in METHODS:
+            curves = {runs: score_curve(runs, method) for runs in section.with_all(*METHODS)}
             mean = np.mean(list(curves.values()), axis=0)
-            colour, first = look[method]["color"], section.runs[0].case.initial
+            colour, first = style[method]["color"], section.runs[0].case.initial
             left.plot(
                 np.arange(first, len(mean) + 1), mean[first - 1 :], color=colour, linewidth=3 if method == "auto" else 1.8
             )
@@ -137,14 +137,14 @@ def gain() -> Figure:
             groups = list(dict.fromkeys(runs.case.group for runs in curves))
             scores = [np.mean([curve[-1] for runs, curve in curves.items() if runs.case.group == group]) for group in groups]
             right.plot(
-                scores, range(len(groups)), look[method]["marker"], color=colour, markersize=8 if method == "auto" else 5
+                scores, range(len(groups)), style[method]["marker"], color=colour, markersize=8 if method == "auto" else 5
             )
         height = -np.inf
-        for end, method in sorted(ends):  # the names of lines that end close to each other make room
+        for end, method in sorted(ends):  # keep labels apart where lines end close to each other
             height = max(end, height + 0.045)
-            left.text(101.5, height, f"{method}  {end:.2f}", color=look[method]["color"], va="center", fontsize=11)
+            left.text(101.5, height, f"{method}  {end:.2f}", color=style[method]["color"], va="center", fontsize=11)
         left.set(xlim=(20, 100), ylim=(None, 1), xlabel="evaluations", title="mean over all problems")
-        left.set_ylabel("score: 0 as 100 random orders, 1 as the best known")
+        left.set_ylabel("score (0: 100 random orders, 1: best known)")
         left.spines[["top", "right"]].set_visible(False)
         right.set_yticks(range(len(groups)), groups)
         right.invert_yaxis()
@@ -154,10 +154,10 @@ def gain() -> Figure:
     return figure
 
 
-def score_curve(runs: Runs, method: str) -> NDArray[np.float64]:
+def score_curve(runs: CaseRuns, method: str) -> NDArray[np.float64]:
     """The mean score after each evaluation; 0 is what random search reaches with the full budget."""
-    assert runs.reference is not None
-    return normalised_score(runs.best(method), runs.random[-1], runs.reference).mean(axis=0)
+    assert runs.reference_value is not None
+    return normalised_score(runs.best(method), runs.random[-1], runs.reference_value).mean(axis=0)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How small a table gets depends on the order of its columns: a program for `mergebo optimize`.
+"""Compress a table better by ordering its columns: a program for `mergebo optimize`.
 
-The table describes some 7000 characters of Unicode; compression finds what repeats nearby, so columns that say the same
-should be neighbours. Without arguments the program prints the columns' names; with an order of columns it writes the table
-so, compresses it and prints how many bytes are left:
+The table describes some 7000 Unicode characters. Compression finds repetitions at short distances, so columns with related
+contents should be adjacent. Without arguments the program prints the names of the columns; with an order of columns it
+prints the number of bytes of the compressed table:
 
     python examples/columns.py > columns.txt
     mergebo optimize --items columns.txt --budget 60 --command 'python examples/columns.py {order}'
@@ -35,7 +35,7 @@ COLUMNS = {
 
 
 def main(order: list[str]) -> None:
-    """Print the names of the columns, or the size of the table with its columns in this order."""
+    """Print the names of the columns, or the compressed size of the table with its columns in this order."""
     if not order:
         print(*COLUMNS, sep="\n")
         return

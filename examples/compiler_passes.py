@@ -1,15 +1,14 @@
-"""A small optimising compiler, and the order of its passes: each pass runs once, and what one leaves another needs."""
+"""Phase ordering in a small optimising compiler: each pass runs once, and its effect depends on the passes before it."""
 
 # %% [markdown]
 # # In which order do the passes of a compiler run?
 #
-# A pass rewrites a program into one that does the same and should be cheaper. What it finds depends on what earlier passes
-# have left: a product that has become a shift cannot be factored out any more, and calls hide what happens inside until
-# they are inlined. Nobody finds the best order by thinking alone, and with a large compiler each try is a build and a
-# benchmark.
+# A pass rewrites a program into an equivalent one that should be cheaper. Its effect depends on the passes before it: a
+# product that has been replaced by a shift can no longer be factored out, and calls hide the code inside until they are
+# inlined. The best order is hard to derive, and with a large compiler each evaluation is a build and a benchmark.
 #
-# Here is a small one that works: twelve passes over programs of whole numbers, each pass once. That every program still
-# computes the same is checked after every try.
+# Here is a small compiler that works: twelve passes over programs on integers, each pass once. After every evaluation it is
+# checked that the programs still compute the same results.
 
 # %%
 import argparse
@@ -24,20 +23,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mergebo as mb
-from mergebo.look import LOOK
+from mergebo._style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seeds", type=int, default=2, help="runs for each method")
-parser.add_argument("--out", type=Path, help="where a picture goes, such as passes.png")
-arguments, _ = parser.parse_known_args()  # a notebook has arguments of its own
+parser.add_argument("--out", type=Path, help="file for the figure, such as passes.png")
+arguments, _ = parser.parse_known_args()  # ignore the arguments of a notebook kernel
 
 BUDGET = 50
 
 # %% [markdown]
 # ## Programs
 #
-# They are about what such code is about: dates, colours, hashes, geometry. The last function of each is the one that is
-# called. They are written as people write: with calls, powers, and now and then a term that does nothing.
+# Typical small functions: dates, colours, hashes, geometry. The last function of each program is the entry point. They
+# are written as people write them: with calls, powers, and sometimes a term without effect.
 
 # %%
 SOURCES = {
@@ -80,9 +79,9 @@ def box(w, h): return volume(w, h, 4) * 1 + surface(h, w, 4) * 1 + volume(h, w, 
 }
 
 # %% [markdown]
-# ## The inside of the compiler
+# ## The intermediate representation
 #
-# A program becomes lines such as `t3 = mul t1 8`. Every name is given a value once. An argument is a name or a number.
+# A program is compiled to lines such as `t3 = mul t1 8`. Every name is assigned once. An argument is a name or a number.
 
 
 # %%
@@ -95,7 +94,7 @@ class Line(NamedTuple):
 
 
 class Function(NamedTuple):
-    """Lines in order, and what is returned."""
+    """Lines in order, and the name or number that is returned."""
 
     params: tuple[str, ...]
     lines: tuple[Line, ...]
@@ -103,7 +102,7 @@ class Function(NamedTuple):
 
 
 Program = dict[str, Function]
-"""Functions by name, the one that is called last."""
+"""Functions by name; the last one is the entry point."""
 
 OPERATIONS: dict[str, Callable[..., int]] = {
     "copy": lambda a: a,
@@ -119,12 +118,12 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "fma": lambda a, b, c: a * b + c,
 }
 CYCLES = dict.fromkeys(OPERATIONS, 1) | {"mul": 3, "fma": 3, "div": 12, "mod": 12, "pow": 20}
-CALL = 6  # cycles, beside those of the function
+CALL = 6  # cycles, in addition to those of the function
 SYMBOLS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "div", ast.Mod: "mod", ast.Pow: "pow"}
 
 
 def lowered(definition: ast.FunctionDef) -> Function:
-    """A Python function as lines."""
+    """Compile a Python function to lines."""
     lines: list[Line] = []
     params = tuple(each.arg for each in definition.args.args)
     known: dict[str, str | int] = {name: name for name in params}
@@ -155,7 +154,7 @@ def lowered(definition: ast.FunctionDef) -> Function:
 
 
 def run(program: Program, function: Function, given: list[int]) -> int:
-    """What a function computes."""
+    """Evaluate a function."""
     values = dict(zip(function.params, given, strict=True))
     for name, op, args in function.lines:
         numbers = [values.get(arg, arg) for arg in args]
@@ -165,7 +164,7 @@ def run(program: Program, function: Function, given: list[int]) -> int:
 
 
 def cycles(program: Program, function: Function) -> int:
-    """How long it takes."""
+    """The cost of a function in cycles."""
     return sum(
         CALL + cycles(program, program[op.removeprefix("call ")]) if op.startswith("call ") else CYCLES[op]
         for _, op, _ in function.lines
@@ -175,8 +174,8 @@ def cycles(program: Program, function: Function) -> int:
 # %% [markdown]
 # ## Twelve passes
 #
-# Each goes once over the lines of a function. `map_lines` shows a pass every line, with the lines before it and how often
-# each name is used; the pass gives back what takes its place.
+# Each goes once over the lines of a function. `map_lines` calls a pass for every line, with the lines before it and the
+# number of uses of each name; the pass returns the replacement.
 
 
 # %%
@@ -193,7 +192,7 @@ def map_lines(function: Function, rewrite: Rewrite) -> Function:
 
 
 def inline(function: Function, program: Program) -> Function:
-    """Calls become the lines of what they call."""
+    """Inlining: calls are replaced by the lines of the function."""
 
     def body(line: Line) -> Iterator[Line]:
         if not line.op.startswith("call "):
@@ -211,7 +210,7 @@ def inline(function: Function, program: Program) -> Function:
 
 
 def copies(function: Function, program: Program) -> Function:
-    """What was copied is read where it came from."""
+    """Copy propagation: uses of a copy are replaced by the original."""
     known: dict[str | int, str | int] = {}
     lines = []
     for name, op, args in function.lines:
@@ -222,7 +221,7 @@ def copies(function: Function, program: Program) -> Function:
 
 
 def fold(function: Function, program: Program) -> Function:
-    """What can be computed now is computed now."""
+    """Constant folding: operations on numbers are evaluated."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         if line.op not in OPERATIONS or not all(isinstance(arg, int) for arg in line.args):
@@ -233,7 +232,7 @@ def fold(function: Function, program: Program) -> Function:
 
 
 def algebra(function: Function, program: Program) -> Function:
-    """Nothing is added, nothing is multiplied by 1 or 0, nothing is taken off itself."""
+    """Algebraic simplification: x + 0, x * 1, x * 0, x - x and the like are replaced."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         match line.op, line.args:
@@ -251,7 +250,7 @@ def algebra(function: Function, program: Program) -> Function:
 
 
 def canonical(function: Function, program: Program) -> Function:
-    """Sums and products have their arguments in alphabetical order, numbers last."""
+    """Canonical form: the arguments of sums and products are sorted, numbers last."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         if line.op not in ("add", "mul"):
@@ -262,7 +261,7 @@ def canonical(function: Function, program: Program) -> Function:
 
 
 def reassociate(function: Function, program: Program) -> Function:
-    """(x + 2) + 3 becomes x + 5, and so do products."""
+    """Reassociation: (x + 2) + 3 becomes x + 5, likewise for products."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         if line.op in ("add", "mul") and isinstance(line.args[1], int):
@@ -275,7 +274,7 @@ def reassociate(function: Function, program: Program) -> Function:
 
 
 def factor(function: Function, program: Program) -> Function:
-    """Becomes a * (b + c): the sum of a * b and a * c."""
+    """Factoring: a * b + a * c becomes a * (b + c)."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         if line.op in ("add", "sub"):
@@ -291,7 +290,7 @@ def factor(function: Function, program: Program) -> Function:
 
 
 def common(function: Function, program: Program) -> Function:
-    """What was computed before is not computed again."""
+    """Common subexpression elimination: repeated computations become copies."""
     first: dict[tuple, str] = {}
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
@@ -302,7 +301,7 @@ def common(function: Function, program: Program) -> Function:
 
 
 def powers(function: Function, program: Program) -> Function:
-    """Powers become products."""
+    """Expansion of powers: small constant powers become products."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         match line:
@@ -315,7 +314,7 @@ def powers(function: Function, program: Program) -> Function:
 
 
 def strength(function: Function, program: Program) -> Function:
-    """Products, divisions and remainders with powers of two become shifts and masks; so do products next to them."""
+    """Strength reduction: operations with powers of two, and products with numbers next to them, become shifts and masks."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         match line:
@@ -333,7 +332,7 @@ def strength(function: Function, program: Program) -> Function:
 
 
 def fuse(function: Function, program: Program) -> Function:
-    """A product that is only needed for one sum is computed with it."""
+    """Fusion: a product that is only used in one sum becomes a fused multiply-add."""
 
     def rewrite(line: Line, done: dict[str | int, Line], uses: Counter) -> list[Line]:
         if line.op == "add":
@@ -346,7 +345,7 @@ def fuse(function: Function, program: Program) -> Function:
 
 
 def dead(function: Function, program: Program) -> Function:
-    """What nobody needs is left out."""
+    """Dead code elimination: unused lines are removed."""
     needed, lines = {function.result}, []
     for line in reversed(function.lines):
         if line.name in needed:
@@ -359,13 +358,13 @@ PASSES: dict[str, Callable[[Function, Program], Function]] = {
     each.__name__: each
     for each in (inline, powers, canonical, copies, fold, algebra, reassociate, factor, common, strength, fuse, dead)
 }
-"""In the order in which one would write them down: open everything up, tidy up, find, make cheap, sweep."""
+"""In a plausible manual order: expand, normalise, simplify, share, make cheaper, remove dead code."""
 
 # %% [markdown]
-# ## What is minimised
+# ## The objective
 #
-# The sum of the cycles of all programs. A program that computes something else after its passes is an error, and ends
-# everything: for each there are inputs with the right answers, which Python itself has computed.
+# The sum of the cycles of all programs. A program that computes a wrong result after its passes is an error that ends the
+# run: for each program there are inputs with the results that Python computes.
 
 # %%
 PROGRAMS: dict[str, Program] = {
@@ -375,13 +374,13 @@ PROGRAMS: dict[str, Program] = {
 
 
 def answers(title: str) -> list[tuple[list[int], int]]:
-    """Inputs and outputs of a program."""
-    spoken: dict[str, Callable[..., int]] = {}
-    exec(SOURCES[title], spoken)
+    """Inputs and expected outputs of a program."""
+    namespace: dict[str, Callable[..., int]] = {}
+    exec(SOURCES[title], namespace)
     *_, name = PROGRAMS[title]
     rng = np.random.default_rng(0)
     inputs = rng.integers(-1000, 1000, (5, len(PROGRAMS[title][name].params))).tolist()
-    return [(each, spoken[name](*each)) for each in inputs]
+    return [(each, namespace[name](*each)) for each in inputs]
 
 
 ANSWERS = {title: answers(title) for title in PROGRAMS}
@@ -398,9 +397,9 @@ def cost_of(title: str, order: list[str]) -> int:
     """Cycles of one program after these passes."""
     program = compiled(PROGRAMS[title], order)
     *_, called = program.values()
-    for given, wanted in ANSWERS[title]:
-        if run(program, called, given) != wanted:
-            raise SystemExit(f"{title} computes something else after {', '.join(order)}")
+    for given, expected in ANSWERS[title]:
+        if run(program, called, given) != expected:
+            raise SystemExit(f"{title} computes a wrong result after {', '.join(order)}")
     return cycles(program, called)
 
 
@@ -412,8 +411,8 @@ def cost(order: list[str]) -> int:
 # %% [markdown]
 # ## The search
 #
-# Both methods try the order as written down first, then the same random ones, twenty in all. Random search goes on like
-# that.
+# Both methods evaluate the order as written first, then the same random orders, twenty in total. Random search continues
+# like that.
 
 # %%
 written = list(PASSES)
@@ -425,7 +424,7 @@ runs = {
     for method in ("random", "auto")
 }
 print(f"{len(PASSES)} passes over {len(PROGRAMS)} programs")
-print(f"{cost([])} cycles without any pass, {cost(written)} in the order as written\n")
+print(f"{cost([])} cycles without passes, {cost(written)} in the order as written\n")
 print(f"cycles after {BUDGET} orders, seeds 0 to {arguments.seeds - 1}")
 for method, made in runs.items():
     ends = [each.best.value for each in made]
@@ -434,12 +433,12 @@ best = min((each.best for each in runs["auto"]), key=lambda trial: trial.value)
 print(f"\nbest order: {', '.join(best.point)}\n")
 
 # %% [markdown]
-# With seeds 0 to 7 `auto` is ahead every time, with 202.8 cycles on average beside 214.5. Hill climbing over thousands of
+# With seeds 0 to 7 `auto` is ahead every time, with 202.8 cycles on average against 214.5. Hill climbing over thousands of
 # orders ends at 200.
 #
 # ## What was learned
 #
-# That dead code is swept last, everybody knew. Effects are averages over random orders, with standard deviations.
+# As expected, dead code is best removed last. Effects are averages over random orders, with standard deviations.
 
 # %%
 explanation = runs["auto"][0].explain()
@@ -451,28 +450,28 @@ print(explanation)
 
 # %%
 def listing(program: Program) -> str:
-    """The lines of the function that is called."""
+    """The lines of the entry point as text."""
     *_, function = program.values()
     return "\n".join(f"    {name} = {op} {' '.join(map(str, args))}" for name, op, args in function.lines)
 
 
 title = "hash"
-print(f"\n{title}, as it is written:\n{SOURCES[title].strip()}")
+print(f"\n{title}, source:\n{SOURCES[title].strip()}")
 print(f"\n{title}, compiled:\n{listing(compiled(PROGRAMS[title], best.point))}")
 
 # %% [markdown]
-# ## The picture
+# ## The figure
 
 # %%
 COLOURS = {"random": "0.6", "auto": "tab:green"}
-with plt.rc_context(LOOK):
+with plt.rc_context(STYLE):
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for method, made in runs.items():
         for each in made:
             left.plot(each.convergence(), color=COLOURS[method], alpha=0.4, linewidth=1)
         left.plot(np.mean([each.convergence() for each in made], axis=0), color=COLOURS[method], linewidth=2.5, label=method)
     left.axvline(19.5, color="0.85", zorder=0)
-    left.set(xlabel="orders tried", ylabel="cycles of the best so far", title="each run (thin) and the mean (thick)")
+    left.set(xlabel="evaluations", ylabel="least cycles so far", title="each run (thin) and the mean (thick)")
     left.legend()
     for k, (label, order, colour) in enumerate(
         (("no passes", [], "0.85"), ("as written", written, "0.6"), ("best found", best.point, "tab:green"))
@@ -481,7 +480,7 @@ with plt.rc_context(LOOK):
         right.barh(np.arange(len(parts)) + 0.27 * (k - 1), parts, 0.25, color=colour, label=f"{label}: {sum(parts)}")
     right.set_yticks(range(len(PROGRAMS)), list(PROGRAMS))
     right.invert_yaxis()
-    right.set(xlabel="cycles", title="where they are saved")
+    right.set(xlabel="cycles", title="by program")
     right.legend(loc="center right")
 if arguments.out:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

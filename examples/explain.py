@@ -1,6 +1,6 @@
-"""What eighty drill tours say about a circuit board: words, and a picture with the map of the holes. Run by `make explain`.
+"""Explain what a model learns from eighty drill tours of a circuit board, as text and a figure. Run by `make explain`.
 
-The board is relabelled, and the method sees nothing but tours and their lengths.
+The board is relabelled, and the method sees only tours and their lengths.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import mergebo as mb
 
 
 def main() -> None:
-    """Optimise, explain, draw."""
+    """Optimise, explain and plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problem", default="tsp:pcb15-0~1", help="any problem")
     parser.add_argument("--budget", type=int, default=80, help="evaluations")
-    parser.add_argument("--seed", type=int, default=0, help="of the run")
-    parser.add_argument("--out", type=Path, default=Path("build/demo/explain.png"), help="where the picture goes")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the run")
+    parser.add_argument("--out", type=Path, default=Path("build/demo/explain.png"), help="file for the figure")
     arguments = parser.parse_args()
     problem = mb.problems.get(arguments.problem)
     opt = mb.Optimizer(problem.space, method="auto", seed=arguments.seed)
@@ -28,7 +28,7 @@ def main() -> None:
     print(explanation)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     explanation.plot(arguments.out)
-    print(f"\nPicture: {arguments.out}")
+    print(f"\nFigure: {arguments.out}")
 
 
 if __name__ == "__main__":

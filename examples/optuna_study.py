@@ -1,11 +1,11 @@
-"""An Optuna study with an order in it: the same objective, driven by PermutationSampler, by TPE and at random."""
+"""An Optuna study with a permutation: PermutationSampler, TPE and random sampling on the same objective."""
 
 # %% [markdown]
 # # A paint line in Optuna
 #
-# Twelve jobs go through one paint line. Between two colours the line is cleaned: from white to black that is quick, from
-# black to white it takes long. Some jobs are due early. A faster line paints worse, and there are two solvents to clean
-# with. The order, the speed and the solvent are one study.
+# Twelve jobs go through one paint line. Between two colours the line is cleaned, which is quick from white to black, but
+# takes long from black to white. Some jobs are due early. A faster line paints worse, and there are two solvents for
+# cleaning. The order, the speed and the solvent are optimised in one study.
 
 # %%
 import argparse
@@ -16,22 +16,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 import optuna
 
+from mergebo._style import STYLE
 from mergebo.integrations.optuna import PermutationSampler, suggest_permutation
-from mergebo.look import LOOK
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seeds", type=int, default=2, help="runs for each sampler")
-parser.add_argument("--out", type=Path, help="where a picture goes, such as optuna.png")
-arguments, _ = parser.parse_known_args()  # a notebook has arguments of its own
+parser.add_argument("--out", type=Path, help="file for the figure, such as optuna.png")
+arguments, _ = parser.parse_known_args()  # ignore the arguments of a notebook kernel
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-TRIALS, FIRST = 45, 20
+TRIALS, INITIAL = 45, 20
 
 # %% [markdown]
 # ## The line
 
 # %%
-JOBS = {  # how dark the colour is, how red, square metres, due after so many minutes
+JOBS = {  # darkness and redness of the colour, square metres, due time in minutes
     "doors": (0.0, 0.0, 30, 300),
     "fridges": (0.1, 0.0, 45, 500),
     "benches": (0.9, 0.1, 20, 120),
@@ -45,11 +45,11 @@ JOBS = {  # how dark the colour is, how red, square metres, due after so many mi
     "tractors": (0.4, 0.8, 50, 550),
     "pumps": (0.8, 0.2, 18, 250),
 }
-CLEANING = {"water": (1.0, 0.0), "thinner": (0.7, 3.0)}  # relative time, money each time
+CLEANING = {"water": (1.0, 0.0), "thinner": (0.7, 3.0)}  # relative cleaning time, cost per cleaning
 
 
 def price(order: list[str], speed: float, solvent: str) -> float:
-    """What a day costs: minutes on the line, delays, rework and solvent."""
+    """The cost of a day: minutes on the line, delays, rework and solvent."""
     factor, fee = CLEANING[solvent]
     clock, cost = 0.0, 0.0
     for before, job in pairwise([None, *order]):
@@ -67,24 +67,24 @@ def price(order: list[str], speed: float, solvent: str) -> float:
 # %% [markdown]
 # ## The study
 #
-# `suggest_permutation` stands beside Optuna's own `suggest_float` and `suggest_categorical`, and works with every sampler.
-# The benches are painted before the railings that they are mounted on.
+# `suggest_permutation` complements `suggest_float` and `suggest_categorical` of Optuna, and works with every sampler. The
+# benches must be painted before the railings that they are mounted on.
 
 
 # %%
 def objective(trial: optuna.Trial) -> float:
-    """One day."""
+    """The cost of a day with the parameters of a trial."""
     order = suggest_permutation(trial, "order", list(JOBS), before=[("benches", "railings")])
     return price(order, trial.suggest_float("speed", 0.5, 2.0), trial.suggest_categorical("solvent", list(CLEANING)))
 
 
 SAMPLERS = {
     "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
-    "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=FIRST),
-    "PermutationSampler": lambda seed: PermutationSampler(seed=seed, n_startup_trials=FIRST),
+    "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=INITIAL),
+    "PermutationSampler": lambda seed: PermutationSampler(seed=seed, n_startup_trials=INITIAL),
 }
 studies: dict[str, list[optuna.Study]] = {}
-print(f"{len(JOBS)} jobs, {TRIALS} trials for each sampler, {FIRST} of them random, seeds 0 to {arguments.seeds - 1}")
+print(f"{len(JOBS)} jobs, {TRIALS} trials for each sampler, {INITIAL} of them random, seeds 0 to {arguments.seeds - 1}")
 for name, make in SAMPLERS.items():
     studies[name] = []
     for seed in range(arguments.seeds):
@@ -99,30 +99,31 @@ print(f"\nbest order: {', '.join(best.best_trial.user_attrs['order'])}")
 print(f"at speed {best.best_params['speed']:.2f} with {best.best_params['solvent']}")
 
 # %% [markdown]
-# With seeds 0 to 4 the days cost 520 on average with `PermutationSampler`, 694 with TPE and 778 at random, and our sampler
-# is ahead with all five. Its first trials are its own; those of TPE are those of the random sampler.
+# With seeds 0 to 4 the best days cost 520 on average with `PermutationSampler`, 694 with TPE and 778 at random, and
+# `PermutationSampler` is ahead with all five seeds. It has its own initial design; TPE starts with the trials of the random
+# sampler.
 #
 # ## What was learned
 #
-# The sampler holds no state: what it knows is read from the study, any time.
+# The sampler is stateless: its model is built from the trials of the study at any time.
 
 # %%
 explanation = best.sampler.optimizer(best).explain()
 print(f"\n{explanation}")
 
 # %% [markdown]
-# ## The picture
+# ## The figure
 
 # %%
 COLOURS = {"random": "0.6", "TPE": "tab:blue", "PermutationSampler": "tab:green"}
-with plt.rc_context(LOOK):
+with plt.rc_context(STYLE):
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     for name, made in studies.items():
         curves = np.minimum.accumulate([[trial.value for trial in study.trials] for study in made], axis=1)
         axes.plot(curves.T, color=COLOURS[name], alpha=0.4, linewidth=1)
         axes.plot(curves.mean(axis=0), color=COLOURS[name], linewidth=2.5, label=name)
-    axes.axvline(FIRST - 0.5, color="0.85", zorder=0)
-    axes.set(xlabel="trials", ylabel="cheapest day so far", title="each study (thin) and the mean (thick)")
+    axes.axvline(INITIAL - 0.5, color="0.85", zorder=0)
+    axes.set(xlabel="trials", ylabel="lowest cost so far", title="each study (thin) and the mean (thick)")
     axes.legend()
 if arguments.out:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

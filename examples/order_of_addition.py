@@ -1,11 +1,11 @@
-"""A chemist's order of addition: rules, quantities beside the order, noisy yields, and a campaign of many days."""
+"""Order of addition in a synthesis: constraints, numeric variables, noisy yields, and a campaign of several days."""
 
 # %% [markdown]
 # # In which order are the reagents added?
 #
-# Eight reagents go into one flask. Their order matters: some decompose while they wait, some pairs spoil each other. So do
-# the temperature, the minutes between two additions and the amount of catalyst, and the best of each depends on the
-# order. Each experiment takes hours, and doing one again gives another yield.
+# Eight reagents go into one flask. Their order matters: some decompose over time, and some pairs react with each other. The
+# temperature, the minutes between two additions and the amount of catalyst matter as well, and their best values depend on
+# the order. Each experiment takes hours, and a repetition gives a different yield.
 
 # %%
 import argparse
@@ -17,20 +17,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mergebo as mb
-from mergebo.look import LOOK
+from mergebo._style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--seed", type=int, default=0, help="of the first experiments and of the noise")
-parser.add_argument("--out", type=Path, help="where a picture goes, such as addition.png")
-arguments, _ = parser.parse_known_args()  # a notebook has arguments of its own
+parser.add_argument("--seed", type=int, default=0, help="seed of the first experiments and of the noise")
+parser.add_argument("--out", type=Path, help="file for the figure, such as addition.png")
+arguments, _ = parser.parse_known_args()  # ignore the arguments of a notebook kernel
 
-DAYS, A_DAY = 10, 6
+DAYS, PER_DAY = 10, 6
 
 # %% [markdown]
-# ## What can be varied
+# ## The search space
 #
-# The ligand has to be in the flask before the palladium, and the ketone before the acid. Every experiment that is proposed
-# keeps these rules. The catalyst is dosed on a logarithmic scale: from 0.1 to 1 per cent is as far as from 1 to 10.
+# The ligand must be in the flask before the palladium, and the ketone before the acid. All proposed experiments satisfy
+# these constraints. The amount of catalyst has a logarithmic scale: 0.1 and 1 per cent are as far apart as 1 and 10.
 
 # %%
 REAGENTS = ["ketone", "amine", "base", "acid", "salt", "ligand", "palladium", "water"]
@@ -44,43 +44,43 @@ space = mb.Space(
 # %% [markdown]
 # ## The laboratory
 #
-# Here it is a simulation, one of the library's problems. It says how many per cent of the yield are lost. A measurement is
-# off by 2 per cent (one standard deviation). `true_loss` is what no chemist ever sees; it only judges the campaigns.
+# Here it is a simulation, one of the problems in the library. Its value is the loss of yield in per cent. Measurements have
+# noise with a standard deviation of 2 per cent. `true_loss` is unknown to the chemist; it only evaluates the campaigns.
 
 # %%
 lab = mb.problems.get("addition:quantities")
 
 
 def as_simulated(point: dict) -> dict:
-    """The simulation numbers its reagents."""
+    """The point with the reagents numbered as in the simulation."""
     return {**point, "order": [REAGENTS.index(name) for name in point["order"]]}
 
 
 def measure(point: dict, seed: list[int]) -> float:
-    """One experiment."""
+    """The result of one experiment."""
     return float(lab.measure(as_simulated(point), seed=np.random.default_rng(seed)))
 
 
 def true_loss(point: dict) -> float:
-    """What would be lost on average."""
+    """The expected loss of a point."""
     return float(lab.evaluate(as_simulated(point)))
 
 
 # %% [markdown]
 # ## The campaign
 #
-# Six experiments a day, the first three days at random. In the evening the results are told and everything is written to a
-# file; the next morning goes on from the file. `noisy=True` says that a second measurement would give another value: `best`
-# is then the point with the best *expected* loss, not the luckiest measurement.
+# Six experiments a day, random ones on the first three days. Every evening the results are reported and the state is saved
+# to a file; the next morning the campaign resumes from it. With `noisy=True` repeated measurements may differ: `best` is
+# then the point with the best *expected* loss, not the luckiest measurement.
 
 
 # %%
 def campaign(method: str, seed: int, notebook: Path) -> tuple[mb.Optimizer, list[float]]:
-    """The optimiser after the last day, and the true loss of what it recommended every evening."""
-    opt = mb.Optimizer(space, method, seed=seed, initial=3 * A_DAY, noisy=True)
+    """The optimiser after the last day, and the true loss of its recommendation on each evening."""
+    opt = mb.Optimizer(space, method, seed=seed, initial=3 * PER_DAY, noisy=True)
     losses = []
     for _ in range(DAYS):
-        for trial in opt.ask(A_DAY):
+        for trial in opt.ask(PER_DAY):
             opt.tell(trial, measure(trial.point, [seed, trial.id]))
         losses.append(true_loss(opt.best.point))
         notebook.write_text(json.dumps(opt.state()))
@@ -98,34 +98,34 @@ print(f"{len(found.trials)} experiments on {DAYS} days, seed {arguments.seed}")
 print(f"  add          {', '.join(best.point['order'])}")
 print(f"  at           {best.point['celsius']:.0f} degrees, every {best.point['minutes']:.1f} minutes,", end=" ")
 print(f"with {best.point['catalyst']:.2f} % of catalyst")
-print(f"  expected     {best.value:.1f} ± {best.deviation:.1f} % of the yield lost")
-print(f"  in truth     {losses[-1]:.1f} %;  by as many random experiments {random_losses[-1]:.1f} %\n")
+print(f"  expected     {best.value:.1f} ± {best.std:.1f} % of the yield lost")
+print(f"  true         {losses[-1]:.1f} %;  of as many random experiments {random_losses[-1]:.1f} %\n")
 
 # %% [markdown]
-# Random experiments get the same help in reading noisy results, and the first eighteen are the same. With seeds 0 to 9 the
-# campaign ends at 16 to 23 per cent, 18.7 on average, random experiments at 23.6, and the campaign is ahead with nine of the
-# ten. The least that could be lost is 14.2.
+# The random campaign has the same model for its recommendations, and the same first eighteen experiments. With seeds 0 to 9
+# the campaign of `auto` ends at 15 to 22 per cent, 18.1 on average, the random one at 23.6, and `auto` is ahead with nine of
+# the ten seeds. The minimum is 14.2.
 #
 # ## What was learned
 #
-# Effects are averages over random points, with standard deviations. What the results cannot tell is not put into words.
+# Effects are averages over random points, with standard deviations. The text has only significant ones.
 
 # %%
 explanation = found.explain()
 print(explanation)
 
 # %% [markdown]
-# ## The picture
+# ## The figure
 
 # %%
-with plt.rc_context(LOOK):
+with plt.rc_context(STYLE):
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     days = np.arange(1, DAYS + 1)
     axes.plot(days, random_losses, "-o", color="0.6", label="random")
     axes.plot(days, losses, "-o", color="tab:green", label="auto")
     axes.axvline(3.5, color="0.85", zorder=0)
-    axes.text(3.4, axes.get_ylim()[0], "random start", ha="right", va="bottom", color="0.5")
-    axes.set(xlabel="day", ylabel="yield lost in truth, %", title="The experiment that each evening recommends")
+    axes.text(3.4, axes.get_ylim()[0], "random design", ha="right", va="bottom", color="0.5")
+    axes.set(xlabel="day", ylabel="true loss of yield, %", title="The experiment recommended on each evening")
     axes.legend()
 if arguments.out:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

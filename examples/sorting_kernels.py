@@ -1,6 +1,4 @@
-"""The sorting-kernel framework in one page: how many bits each sorting algorithm makes, the paper's worked example, and what
-the Merge and the Mallows kernel see in the same permutations.
-"""
+"""The sorting-kernel framework: feature lengths, the worked example of the paper, and the Merge and Mallows kernels."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ console = Console()
 
 
 def show_lengths() -> None:
-    """How many bits a permutation of n items becomes."""
-    table = Table(title="Bits that a permutation of n items becomes", title_justify="left")
+    """Print the number of bits that encode a permutation of n items."""
+    table = Table(title="Bits that encode a permutation of n items", title_justify="left")
     table.add_column("n", justify="right")
     makers = {
         "Merge": MergeMap,
@@ -39,31 +37,31 @@ def show_lengths() -> None:
 
 
 def show_worked_example() -> None:
-    """The paper's example, comparison by comparison."""
+    """Print the example of the paper, comparison by comparison."""
     order = [1, 4, 3, 2]
     console.print(f"\n[bold]Merge sort turns {order} into bits[/] (1: the left element is larger)")
     algorithm = MergeMap(4, padded=True).algorithm()
-    bits, asked = [], set()
+    bits, compared = [], set()
     i, j = next(algorithm)
     try:
         while True:
             larger = order[i] > order[j]
             bits.append(int(larger))
-            known = "  (redundant: one half is used up)" if (i, j) in asked else ""
+            known = "  (redundant: one half is used up)" if (i, j) in compared else ""
             console.print(f"  compare {order[i]} and {order[j]}  ->  {int(larger)}{known}")
-            asked.add((i, j))
+            compared.add((i, j))
             i, j = algorithm.send(larger)
     except StopIteration:
         pass
     short = MergeMap(4).encode([item - 1 for item in order])
     console.print(
-        f"  code {''.join(map(str, bits))}; the last bit of a merge is implied, so {''.join(map(str, short))} says it all"
+        f"  code {''.join(map(str, bits))}; the last bit of a merge is implied, so {''.join(map(str, short))} suffices"
     )
-    console.print(f"  and back: decode gives {(MergeMap(4).decode(short) + 1).tolist()}\n")
+    console.print(f"  decoding gives {(MergeMap(4).decode(short) + 1).tolist()}\n")
 
 
 def walks(n: int, count: int, steps: int, seed: int) -> np.ndarray:
-    """Orders along random walks: each differs from the one before it by one swap, and a new walk starts afresh."""
+    """Orders along random walks, each of which starts at random and continues by swaps."""
     rng = np.random.default_rng(seed)
     orders = []
     for order in sample(n, count, seed=rng):
@@ -74,13 +72,13 @@ def walks(n: int, count: int, steps: int, seed: int) -> np.ndarray:
 
 
 def draw(path: Path, n: int = 15) -> None:
-    """Both kernel matrices over the same orders, and how their distances compare."""
+    """Plot both kernel matrices for the same orders, and compare their distances."""
     orders = walks(n, count=4, steps=20, seed=0)
     maps = {"Merge": MergeMap(n), "Mallows": EnumerationMap(n)}
     distances = {name: each.distance(orders, orders) / each.length for name, each in maps.items()}
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained", width_ratios=[1, 1, 0.95])
     for axis, (name, distance) in zip(axes[:2], distances.items(), strict=True):
-        kernel = np.exp(-distance / (2 * 0.4**2))  # as `mergebo.kernels` has it in torch, with the lengthscale 0.4
+        kernel = np.exp(-distance / (2 * 0.4**2))  # as in `mergebo.kernels`, with the lengthscale 0.4
         image = axis.imshow(kernel, vmin=0, vmax=1, cmap="viridis")
         axis.set_title(f"{name} kernel: {maps[name].length} bits, n = {n}")
         axis.set_xlabel("four random walks of 20 swaps")
@@ -101,9 +99,9 @@ def draw(path: Path, n: int = 15) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/demo/sorting-kernels.png"), help="where the picture goes")
+    parser.add_argument("--out", type=Path, default=Path("build/demo/sorting-kernels.png"), help="file for the figure")
     arguments = parser.parse_args()
     show_lengths()
     show_worked_example()
     draw(arguments.out)
-    console.print(f"Picture of both kernels over the same orders: [bold]{arguments.out}[/]")
+    console.print(f"Figure of both kernels for the same orders: [bold]{arguments.out}[/]")

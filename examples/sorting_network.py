@@ -1,11 +1,11 @@
-"""A sorting network of your own as a kernel: made, tested by the suites of mergebo.testing, and put to work."""
+"""A kernel from a custom sorting network: definition, conformance tests by mergebo.testing, and optimisation."""
 
 # %% [markdown]
-# # A kernel from a sorting network of your own
+# # A kernel from a custom sorting network
 #
-# A sorting network is a list of comparators: each looks at two wires and swaps them if they are the wrong way round. Which
-# comparators swap is a row of bits, and orders are alike if their bits are. So every network is a kernel. The library has
-# three by name; here is a fourth, which Bose and Nelson found in 1962.
+# A sorting network is a list of comparators: each compares two wires and swaps them if they are out of order. A vector of
+# bits says which comparators swap, and orders are similar if their bits are. So every network defines a kernel. The library
+# has three by name; here is a fourth, published by Bose and Nelson in 1962.
 
 # %%
 import argparse
@@ -16,22 +16,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mergebo as mb
+from mergebo._style import STYLE
 from mergebo.kernels import ComparisonKernel
-from mergebo.look import LOOK
 from mergebo.optimizers import METHODS, with_kernel
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
 from mergebo.testing import KernelSuite, MapSuite
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seeds", type=int, default=3, help="runs for each method")
-parser.add_argument("--out", type=Path, help="where a picture goes, such as network.png")
-arguments, _ = parser.parse_known_args()  # a notebook and pytest have arguments of their own
+parser.add_argument("--out", type=Path, help="file for the figure, such as network.png")
+arguments, _ = parser.parse_known_args()  # ignore the arguments of a notebook kernel or pytest
 
 # %% [markdown]
 # ## The network
 #
-# Both halves are sorted, then merged: of two sorted runs the first halves are merged, then the second halves, then what the
-# first left in its upper part with what the second left in its lower part.
+# Both halves are sorted, then merged. To merge two sorted runs, their first halves are merged, then their second halves,
+# and then the upper part of the first result with the lower part of the second.
 
 
 # %%
@@ -65,48 +65,48 @@ def bose_nelson(n: int) -> Iterator[tuple[int, int]]:
 
 
 def network(n: int) -> NetworkMap:
-    """The map: orders of n items become one bit for each comparator."""
+    """The comparison map, with one bit for each comparator."""
     return NetworkMap(n, tuple(bose_nelson(n)), sorts=True)
 
 
 # %% [markdown]
-# ## Is it right?
+# ## Tests
 #
-# `sorts=True` is a promise. Up to 16 wires the library finds out by itself whether a list of comparators sorts; if it does,
-# no two orders have the same bits. The conformance suites test the rest, on random cases of all sizes: codes, distances,
-# decoding, the nearest order to any real features, and that the kernel is one. `pytest examples/sorting_network.py` runs
-# them.
+# `sorts=True` is a promise. Up to 16 wires the library can check whether a list of comparators sorts; if it does, no two
+# orders have the same bits. The conformance suites test everything else, on random cases of all sizes: codes, distances,
+# decoding, the nearest order to real features, and that the kernel is positive semi-definite. `pytest
+# examples/sorting_network.py` runs them.
 
 
 # %%
 class TestBoseNelson(MapSuite):
-    """The map does what maps must do."""
+    """Conformance tests of the comparison map."""
 
     def make(self, n):
         return network(n)
 
 
 class TestBoseNelsonKernel(KernelSuite):
-    """So does its kernel."""
+    """Conformance tests of its kernel."""
 
     def make(self, n):
         return ComparisonKernel(network(n), view="rank")
 
 
 def sorts(comparators: list[tuple[int, int]]) -> bool:
-    """Whether they do, as the library finds out."""
+    """Whether the comparators sort, as checked by the library."""
     return NetworkMap(N, comparators).lossless
 
 
 N = 12
 pairs = list(bose_nelson(N))
-spare = [pair for k, pair in enumerate(pairs) if sorts(pairs[:k] + pairs[k + 1 :])]
+redundant = [pair for k, pair in enumerate(pairs) if sorts(pairs[:k] + pairs[k + 1 :])]
 
 # %% [markdown]
-# ## Put to work
+# ## Optimisation
 #
-# A method is a name for a Gaussian process with a kernel of orders. With `view="rank"` the wires are items, and a
-# comparator asks which of two items comes first. `bops-h` asks that of all pairs.
+# A method is a Gaussian process with a kernel on orders, registered by name. With `view="rank"` the wires are items, and a
+# comparator determines which of two items comes first. `bops-h` compares all pairs.
 
 # %%
 METHODS["bose-nelson"] = with_kernel(lambda n: ComparisonKernel(network(n), view="rank"))
@@ -115,15 +115,15 @@ problem = mb.problems.get("lop:planted", n=N, seed=0)
 
 
 def best_values(method: str) -> list[float]:
-    """What each run ends with."""
+    """The best value of each run."""
     runs = (
         mb.minimize(problem.evaluate, problem.space, budget=BUDGET, method=method, seed=k) for k in range(arguments.seeds)
     )
     return [run.best.value for run in runs]
 
 
-if __name__ == "__main__":  # and not when pytest reads the suites
-    print(f"{N} wires: {len(pairs)} comparators. They sort: {sorts(pairs)}. Of these, {len(spare)} could be left out.")
+if __name__ == "__main__":  # not when pytest collects the suites
+    print(f"{N} wires: {len(pairs)} comparators. They sort: {sorts(pairs)}. Of these, {len(redundant)} are redundant.")
     maps = {"Bose-Nelson": network, "bitonic": NetworkMap, "Merge": MergeMap, "all pairs": EnumerationMap}
     for n in (N, 15, 30):
         print(f"  bits for {n} items:  " + "   ".join(f"{name} {make(n).length}" for name, make in maps.items()))
@@ -133,18 +133,18 @@ if __name__ == "__main__":  # and not when pytest reads the suites
         print(f"  {method:12} {' '.join(f'{value:7.2f}' for value in values)}   mean {np.mean(values):7.2f}")
 
 # %% [markdown]
-# Less is better. With seeds 0 to 7 the network comes to -28.5 on average, random search to -24.6, and it is ahead with all
-# but one. All pairs come to -30.7: 66 bits know more than 42. A network is for long orders, where all pairs are too many,
-# and for trying out an idea of what to compare.
+# Smaller is better. With seeds 0 to 7 the network reaches -28.5 on average and random search -24.6; the network is ahead
+# with all seeds but one. All pairs reach -30.7: 66 bits are more informative than 42. Networks are for long orders, for
+# which all pairs are too many, and for testing ideas about what to compare.
 #
-# ## The picture
+# ## The figure
 #
-# One order on its way through the network. Comparators that swap are bits that are 1.
+# The path of one order through the network. Comparators that swap have bit 1.
 
 
 # %%
 def layers(comparators: list[tuple[int, int]]) -> list[int]:
-    """In which column each comparator is drawn: as far left as it can be without crossing another."""
+    """The column of each comparator: as far left as possible without overlapping another."""
     columns: list[set[int]] = []
     chosen = []
     for i, j in comparators:
@@ -158,14 +158,14 @@ def layers(comparators: list[tuple[int, int]]) -> list[int]:
 
 
 def draw(path: Path | None) -> None:
-    """The network as one draws networks: wires from left to right, comparators as bars."""
+    """Draw the network: wires from left to right, comparators as bars."""
     order = mb.permutations.sample(N, seed=0)
-    bits, place = network(N).encode(order), layers(pairs)
-    with plt.rc_context(LOOK):
+    bits, column_of = network(N).encode(order), layers(pairs)
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(10, 4), layout="constrained")
-        entries, shades, width = order.tolist(), plt.get_cmap("viridis"), max(place) + 1
-        since = [-1.0] * N  # where the entry of each wire came onto it
-        for (i, j), column, bit in zip(pairs, place, bits, strict=True):
+        entries, shades, width = order.tolist(), plt.get_cmap("viridis"), max(column_of) + 1
+        since = [-1.0] * N  # the column where the entry of each wire was swapped in
+        for (i, j), column, bit in zip(pairs, column_of, bits, strict=True):
             axes.plot(
                 [column, column], [i, j], "-o", color="tab:red" if bit else "0.75", markersize=4, linewidth=1.6, zorder=3
             )

@@ -1,7 +1,7 @@
-"""The best drill tour through 15 holes of a circuit board, by four methods. Run by `make demo`.
+"""Find the shortest drill tour through 15 holes of a circuit board with four methods. Run by `make demo`.
 
-Every method gets the same 20 random tours to start from and 60 evaluations in all; the board is relabelled, so that hole
-numbers say nothing. The optimum is known, which the methods do not know.
+Every method gets the same 20 random tours to start from and 60 evaluations in total. The board is relabelled, so that the
+numbers of the holes carry no information. The optimum is known, but not to the methods.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ COLOURS = {"auto": "tab:green", "mergebo": "tab:orange", "bops-h": "tab:blue", "
 
 
 def main() -> None:
-    """Optimise, compare, draw."""
+    """Optimise, compare and plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problem", default="tsp:pcb15-0~1", help="any tour problem with coordinates")
+    parser.add_argument("--problem", default="tsp:pcb15-0~1", help="any TSP with coordinates")
     parser.add_argument("--budget", type=int, default=60, help="evaluations for each run")
     parser.add_argument("--seeds", type=int, default=3, help="runs for each method")
-    parser.add_argument("--out", type=Path, default=Path("build/demo/tour.png"), help="where the picture goes")
+    parser.add_argument("--out", type=Path, default=Path("build/demo/tour.png"), help="file for the figure")
     arguments = parser.parse_args()
     console = Console()
     problem = mb.problems.get(arguments.problem)
@@ -39,7 +39,7 @@ def main() -> None:
     curves: dict[str, list[np.ndarray]] = {}
     best: tuple[str, mb.Trial] | None = None
     table = Table(title=f"Shortest tour after {arguments.budget} evaluations, {arguments.seeds} runs", title_justify="left")
-    for column in ("method", "mean", "best", "above the optimum", "seconds a run"):
+    for column in ("method", "mean", "best", "above the optimum", "seconds per run"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for method in METHODS:
         start = time.perf_counter()
@@ -58,11 +58,11 @@ def main() -> None:
     console.print(table)
     assert best is not None
     draw(problem, curves, *best, arguments.out)
-    console.print(f"Picture: [bold]{arguments.out}[/]")
+    console.print(f"Figure: [bold]{arguments.out}[/]")
 
 
 def draw(problem, curves: dict[str, list[np.ndarray]], method: str, trial: mb.Trial, path: Path) -> None:
-    """Convergence of all runs, and the best tour that was found beside the optimal one."""
+    """Plot the convergence of all runs, and the best tour found with the optimal one."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained", width_ratios=[1.3, 1])
     for name, runs in curves.items():
         for run in runs:

@@ -1,11 +1,11 @@
-"""A robot's round through a warehouse: ways around racks, rules about loads, and a rough idea that the search may use."""
+"""Order picking by a warehouse robot: paths around racks, constraints on the load, and a heuristic for the search."""
 
 # %% [markdown]
 # # In which order are the goods picked?
 #
-# A robot fetches fourteen things and brings them to the packing table. It cannot walk through racks, what it carries costs
-# power on every metre, and other robots are in the way now and then. How much charge a round takes is found out by a
-# simulation, which could as well be the robot itself.
+# A robot fetches fourteen things and brings them to the packing table. It cannot pass through racks, its load costs energy
+# on every metre, and other robots are sometimes in the way. The energy of a round is simulated; it could also be measured
+# on the robot itself.
 
 # %%
 import argparse
@@ -19,19 +19,19 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 import mergebo as mb
-from mergebo.look import LOOK
+from mergebo._style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--seed", type=int, default=0, help="of both runs")
-parser.add_argument("--out", type=Path, help="where a picture goes, such as warehouse.png")
-arguments, _ = parser.parse_known_args()  # a notebook has arguments of its own
+parser.add_argument("--seed", type=int, default=0, help="seed of both runs")
+parser.add_argument("--out", type=Path, help="file for the figure, such as warehouse.png")
+arguments, _ = parser.parse_known_args()  # ignore the arguments of a notebook kernel
 
 BUDGET = 40
 
 # %% [markdown]
 # ## The floor
 #
-# Squares of one metre: `#` is a rack, everything else can be walked on. The packing table is at the bottom on the left.
+# Squares of one metre: `#` is a rack, everything else is free. The packing table is at the bottom left.
 
 # %%
 FLOOR = [
@@ -52,7 +52,7 @@ free = {(row, column) for row in range(HEIGHT) for column in range(WIDTH) if FLO
 TABLE = (HEIGHT - 1, 0)
 CROSSINGS = {row for row in range(HEIGHT) if "#" not in FLOOR[row]}
 
-STOPS = {  # square in the aisle, kilograms
+STOPS = {  # square in the aisle, weight in kilograms
     "paving stones": ((8, 15), 24),
     "water": ((2, 6), 18),
     "paint": ((7, 9), 14),
@@ -70,19 +70,19 @@ STOPS = {  # square in the aisle, kilograms
 }
 
 # %% [markdown]
-# ## Rules
+# ## Constraints
 #
-# Fragile things lie on top: what would crush them is picked first. The peas are picked late, or they thaw.
+# Fragile things must lie on top: whatever would crush them is picked first. The peas are picked late, or they thaw.
 
 # %%
-RULES = [("water", "eggs"), ("paint", "crisps"), ("paving stones", "wine glasses"), ("potting soil", "light bulbs")]
+BEFORE = [("water", "eggs"), ("paint", "crisps"), ("paving stones", "wine glasses"), ("potting soil", "light bulbs")]
 LATE = (9, 13)  # slots, of 0 to 13
-space = mb.PermutationSpace(items=list(STOPS), before=RULES, window={"frozen peas": LATE})
+space = mb.PermutationSpace(items=list(STOPS), before=BEFORE, window={"frozen peas": LATE})
 
 # %% [markdown]
-# ## Ways around the racks
+# ## Paths around the racks
 #
-# The shortest ways between all squares, and the squares that they lead over, by Dijkstra's algorithm.
+# The shortest paths between all squares, by Dijkstra's algorithm.
 
 # %%
 squares = sorted(free)
@@ -91,30 +91,30 @@ steps = [
     (number[r, c], number[q]) for r, c in squares for q in ((r + 1, c), (r - 1, c), (r, c + 1), (r, c - 1)) if q in free
 ]
 floor = coo_array((np.ones(len(steps)), np.array(steps).T), shape=(len(squares), len(squares)))
-metres, before = dijkstra(floor, return_predecessors=True)
+metres, predecessors = dijkstra(floor, return_predecessors=True)
 
 
 def way(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
-    """The squares of a shortest way, without the first."""
+    """The squares of a shortest path, without the first."""
     found, here = [], number[end]
     while here != number[start]:
         found.append(squares[here])
-        here = before[number[start], here]
+        here = predecessors[number[start], here]
     return found[::-1]
 
 
 # %% [markdown]
 # ## The robot
 #
-# It weighs 15 kg, and every kilogram takes a joule a metre. The more it carries, the slower it is. It waits for an aisle
-# that another robot is in. Lights and sensors take 10 watts all the time.
+# It weighs 15 kg, and every kilogram takes one joule per metre. The more it carries, the slower it is. It waits if another
+# robot is in an aisle. Lights and sensors take 10 watts all the time.
 
 # %%
 OTHERS = [(6, 0, 30), (12, 40, 80), (18, 90, 120), (3, 120, 150), (9, 160, 200), (15, 220, 250)]  # column, from, to second
 
 
 def charge(order: list[str]) -> float:
-    """What a round takes from the battery, in kilojoules."""
+    """The energy of a round in kilojoules."""
     joules, clock, load, here = 0.0, 0.0, 0, TABLE
     for name in [*order, None]:
         goal, weight = STOPS[name] if name else (TABLE, 0)
@@ -129,49 +129,49 @@ def charge(order: list[str]) -> float:
 
 
 # %% [markdown]
-# ## What is known without the robot
+# ## A heuristic
 #
-# How far it walks. That says nothing about loads and other robots, but a short round is rarely bad. A `heuristic` is such a
-# rough idea: its scale does not matter, and how far it can be trusted is learned from the results. It is called for
-# thousands of orders at every step, so distances between stops are looked up.
+# The length of a round is known without the robot. It ignores loads and other robots, but a short round is rarely bad. Such
+# a rough estimate can be passed as `heuristic`: its scale does not matter, and its weight is learned from the observations.
+# It is called for thousands of orders at every step, so distances between stops are precomputed.
 
 # %%
-PLACES = [TABLE, *(square for square, _ in STOPS.values())]
-ROWS = [number[square] for square in PLACES]
-APART = metres[np.ix_(ROWS, ROWS)].tolist()
-PLACE = {name: k for k, name in enumerate(STOPS, 1)}
+LOCATIONS = [TABLE, *(square for square, _ in STOPS.values())]
+ROWS = [number[square] for square in LOCATIONS]
+DISTANCES = metres[np.ix_(ROWS, ROWS)].tolist()
+LOCATION = {name: k for k, name in enumerate(STOPS, 1)}
 
 
 def length(order: list[str]) -> float:
-    """How far the robot walks, in metres."""
-    places = [0, *(PLACE[name] for name in order), 0]
-    return sum(APART[a][b] for a, b in pairwise(places))
+    """The length of a round in metres."""
+    stops = [0, *(LOCATION[name] for name in order), 0]
+    return sum(DISTANCES[a][b] for a, b in pairwise(stops))
 
 
 # %% [markdown]
-# ## What a hurried picker does
+# ## Nearest neighbour
 #
-# Whatever is nearest comes next, if the rules allow it.
+# A simple strategy for comparison: always go to the nearest thing that the constraints allow.
 
 
 # %%
 def nearest() -> list[str]:
-    """The round that always goes to the nearest thing."""
+    """The round that always goes to the nearest allowed thing."""
     order: list[str] = []
     while len(order) < len(STOPS):
         left = [name for name in STOPS if name not in order]
-        allowed = [name for name in left if not any(late == name and early in left for early, late in RULES)]
+        allowed = [name for name in left if not any(late == name and early in left for early, late in BEFORE)]
         if len(order) < LATE[0]:
             allowed.remove("frozen peas")
-        here = PLACE[order[-1]] if order else 0
-        order.append(min(allowed, key=lambda name: APART[here][PLACE[name]]))
+        here = LOCATION[order[-1]] if order else 0
+        order.append(min(allowed, key=lambda name: DISTANCES[here][LOCATION[name]]))
     return order
 
 
 # %% [markdown]
 # ## The search
 #
-# Both methods begin with the picker's round, and have the same first twenty.
+# Both methods start with the nearest-neighbour round, and have the same first twenty rounds.
 
 # %%
 rounds = {"nearest first": nearest()}
@@ -184,19 +184,20 @@ for title, order in rounds.items():
 print(f"\nbest round: {', '.join(rounds['auto'])}")
 
 # %% [markdown]
-# With seeds 0 to 4 `auto` ends at 8.62 or 8.64 kJ, 12 per cent below the picker's round, which no random round beats. The
-# shortest round that keeps the rules, 88 m, takes 9.60 kJ: it carries heavy things too far. Without the heuristic forty
-# rounds are too few: `auto` finds nothing better than the picker's, and from random rounds alone it comes to 11.4 to 12.9.
+# With seeds 0 to 4 `auto` ends at 8.62 or 8.64 kJ, 12 per cent below the nearest-neighbour round, which no random round
+# beats. The shortest feasible round, 88 m, takes 9.60 kJ: it carries heavy things too far. Without the heuristic forty
+# rounds are too few: `auto` finds nothing better than the nearest-neighbour round, and from random rounds alone it reaches
+# 11.4 to 12.9.
 #
-# ## The picture
+# ## The figure
 #
-# Each leg is drawn a little beside the one before it, to tell ways there and back apart. The more the robot carries, the
-# thicker the line.
+# Each leg is drawn with a small offset, so that overlapping paths remain visible. The more the robot carries, the thicker
+# the line.
 
 
 # %%
 def draw(axes: plt.Axes, title: str, order: list[str]) -> None:
-    """The floor, and a round on it."""
+    """Draw the floor and a round."""
     for row in range(HEIGHT):
         for column in range(WIDTH):
             if FLOOR[row][column] == "#":
@@ -204,8 +205,8 @@ def draw(axes: plt.Axes, title: str, order: list[str]) -> None:
     here, load, shades = TABLE, 0.0, plt.get_cmap("viridis")
     for k, name in enumerate([*order, None]):
         goal, weight = STOPS[name] if name else (TABLE, 0)
-        aside = 0.3 * np.sin(2.4 * k)
-        rows, columns = np.array([here, *way(here, goal)]).T + aside
+        offset = 0.3 * np.sin(2.4 * k)
+        rows, columns = np.array([here, *way(here, goal)]).T + offset
         axes.plot(columns, rows, color=shades(k / (len(order) + 1)), linewidth=1 + load / 25, solid_capstyle="round")
         here, load = goal, load + weight
     for k, name in enumerate(order, 1):
@@ -218,7 +219,7 @@ def draw(axes: plt.Axes, title: str, order: list[str]) -> None:
     axes.axis("off")
 
 
-with plt.rc_context(LOOK):
+with plt.rc_context(STYLE):
     figure, panels = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
     for axes, title in zip(panels, ("nearest first", "auto"), strict=True):
         draw(axes, title, rounds[title])

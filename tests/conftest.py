@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Compiling the first example takes seconds and machines are shared: a deadline would measure those, not the code.
+# No deadline: the first example compiles code, which takes seconds, and test machines are shared.
 settings.register_profile("default", deadline=None, max_examples=25, derandomize="CI" in os.environ)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# A shell that starts tests in the background has them ignore Ctrl-C, with all processes that they start; some tests send it.
+# Background jobs of a shell ignore Ctrl-C, and so do their child processes; some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that are marked `needs_torch`, and those of methods that need it, are skipped where torch is not installed."""
+    """Skip tests marked `needs_torch`, and those of methods that need torch, if torch is not installed."""
     if find_spec("botorch") is not None:
         return
     for item in items:
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Callable[[str], str]:
-    """Runs commands as one types them, in an empty folder, with this environment's programs: what they print."""
+    """A function that runs shell commands in an empty folder, with this environment's programs, and returns their output."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
 
     def run(commands: str) -> str:
@@ -45,5 +45,5 @@ def shell(tmp_path: Path) -> Callable[[str], str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write the golden traces as they are now")
-    parser.addoption("--golden-exact", action="store_true", help="compare every digit of the golden traces")
+    parser.addoption("--update-golden", action="store_true", help="overwrite the golden traces")
+    parser.addoption("--golden-exact", action="store_true", help="compare the golden traces exactly")

@@ -1,4 +1,4 @@
-"""Acquisition values against BoTorch, and searches against brute force."""
+"""Acquisition functions against BoTorch, and local search against brute force."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.optimize import check_grad
 
 import mergebo as mb
 from mergebo import acquisition, errors
-from mergebo import moves as moves_module
+from mergebo import neighbours as moves_module
 from mergebo import permutations as pm
 from mergebo.acquisition import search
 from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders, merge_orders
@@ -29,7 +29,7 @@ def model() -> GP:
 @pytest.mark.needs_torch
 @pytest.mark.filterwarnings("ignore:ExpectedImprovement has known numerical issues")  # BoTorch's advice to take LogEI
 @pytest.mark.parametrize(
-    ("name", "theirs"),
+    ("name", "reference"),
     [
         ("ei", "ExpectedImprovement"),
         ("logei", "LogExpectedImprovement"),
@@ -37,23 +37,23 @@ def model() -> GP:
         ("ucb", "UpperConfidenceBound"),
     ],
 )
-def test_values_are_botorchs(name: str, theirs: str) -> None:
+def test_acquisition_functions_against_botorch(name: str, reference: str) -> None:
     import torch
     from botorch.acquisition import analytic
 
-    ours = model()
+    fitted = model()
     rows = SPACE.sample_rows(60, seed=1)
-    best = float(ours.y.min())
+    best = float(fitted.y.min())
     settings = {"beta": 4.0} if name == "ucb" else {"best_f": best}
-    function = getattr(analytic, theirs)(ours.to_botorch().eval(), maximize=False, **settings)
+    function = getattr(analytic, reference)(fitted.to_botorch().eval(), maximize=False, **settings)
     with torch.no_grad():
         expected = function(torch.from_numpy(rows.astype(float)).unsqueeze(1)).numpy()
-    value = acquisition.ACQUISITIONS[name](*ours.predict_standardised(rows), best)
+    value = acquisition.ACQUISITIONS[name](*fitted.predict_standardised(rows), best)
     np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-8)
     assert value.argmax() == expected.argmax()
 
 
-def test_log_ei_is_the_logarithm_and_goes_on_where_that_ends() -> None:
+def test_log_ei_is_the_logarithm_and_accurate_where_ei_underflows() -> None:
     mean = np.linspace(-3, 30, 200)
     deviation = np.ones_like(mean)
     ei = acquisition.expected_improvement(mean, deviation, 0.0)
@@ -95,12 +95,12 @@ def test_a_single_point_has_no_neighbours(device: str | None) -> None:
     space = mb.PermutationSpace(1)
     fitted = GP(ModelBased(merge_orders).similarity(space), np.zeros((1, 1), int), np.array([1.0]))
     scan = None if device is None else acquisition.DeviceScan(fitted, device)
-    landscape = acquisition.Acquisition(fitted, acquisition.expected_improvement, 0.0, device=scan)
+    landscape = acquisition.AcquisitionNeighbourhood(fitted, acquisition.expected_improvement, 0.0, device=scan)
     assert landscape.scan(np.array([0]), "order", "swap").shape == (0,)
     assert [each.shape for each in (scan or fitted).scan(np.array([0]), "order", "swap")] == [(0,), (0,)]
     assert landscape.best_neighbours(np.array([0]), 5).shape == (0, 1)
     assert landscape.best_neighbours(np.array([0]), 5).dtype == int
-    rows, values = acquisition.ascend(landscape, np.array([[0]]))
+    rows, values = acquisition.local_search(landscape, np.array([[0]]))
     assert (rows.tolist(), values.shape) == ([[0]], (1,))
     around = acquisition.neighbours(np.array([0]), space, ())
     assert (around.shape, around.dtype) == ((0, 1), int)
@@ -108,54 +108,54 @@ def test_a_single_point_has_no_neighbours(device: str | None) -> None:
 
 @pytest.mark.needs_torch
 @pytest.mark.parametrize("moves", [("swap",), ("insertion",), ("reversal",), ("swap", "insertion", "reversal")])
-def test_one_step_of_ascent_is_the_botorch_argmax(moves: tuple[str, ...]) -> None:
-    """The best neighbour is the one that BoTorch's LogEI, asked about each, likes best."""
+def test_one_step_of_local_search_is_the_botorch_argmax(moves: tuple[str, ...]) -> None:
+    """The best neighbour is the one with the largest LogEI of BoTorch."""
     import torch
     from botorch.acquisition import LogExpectedImprovement
 
-    ours = model()
-    best = float(ours.y.min())
+    fitted = model()
+    best = float(fitted.y.min())
     start = SPACE.sample_rows(1, seed=3)
     around = acquisition.neighbours(start[0], SPACE, moves)
-    theirs = LogExpectedImprovement(ours.to_botorch().eval(), best_f=best, maximize=False)
+    reference = LogExpectedImprovement(fitted.to_botorch().eval(), best_f=best, maximize=False)
     with torch.no_grad():
-        expected = torch.cat([theirs(torch.from_numpy(row.astype(float)).view(1, 1, -1)) for row in around]).numpy()
+        expected = torch.cat([reference(torch.from_numpy(row.astype(float)).view(1, 1, -1)) for row in around]).numpy()
 
     def value(rows: np.ndarray) -> np.ndarray:
-        return acquisition.log_expected_improvement(*ours.predict_standardised(rows), best)
+        return acquisition.log_expected_improvement(*fitted.predict_standardised(rows), best)
 
     for landscape in (
-        acquisition.Listed(value, SPACE, moves),
-        acquisition.Acquisition(ours, acquisition.log_expected_improvement, best, moves),
+        acquisition.ExhaustiveNeighbourhood(value, SPACE, moves),
+        acquisition.AcquisitionNeighbourhood(fitted, acquisition.log_expected_improvement, best, moves),
     ):
-        _, values = acquisition.ascend(landscape, start, steps=1)
+        _, values = acquisition.local_search(landscape, start, steps=1)
         assert values[0] == pytest.approx(max(expected.max(), float(value(start)[0])), rel=1e-5)
 
 
-def test_ascent_ends_at_a_local_optimum_and_reports_the_best_first() -> None:
+def test_local_search_ends_at_a_local_optimum_and_returns_the_best_first() -> None:
     target = np.arange(8)
 
     def value(rows: np.ndarray) -> np.ndarray:
         return -pm.hamming(rows, target).astype(float)
 
-    rows, values = acquisition.ascend(acquisition.Listed(value, SPACE), SPACE.sample_rows(5, seed=0))
+    rows, values = acquisition.local_search(acquisition.ExhaustiveNeighbourhood(value, SPACE), SPACE.sample_rows(5, seed=0))
     assert rows[0].tolist() == target.tolist()
     assert values[0] == 0
     assert (np.diff(values) <= 0).all()
 
 
 @pytest.mark.parametrize("seed", [None, 0])
-def test_forbidden_rows_are_passed_through_but_not_returned(seed: int | None) -> None:
+def test_excluded_rows_are_passed_through_but_not_returned(seed: int | None) -> None:
     target = np.arange(8)
 
     def value(rows: np.ndarray) -> np.ndarray:
         return -pm.hamming(rows, target).astype(float)
 
-    rows, values = acquisition.ascend(
-        acquisition.Listed(value, SPACE),
+    rows, values = acquisition.local_search(
+        acquisition.ExhaustiveNeighbourhood(value, SPACE),
         SPACE.sample_rows(5, seed=0),
-        first=None if seed is None else np.random.default_rng(seed),
-        forbidden=lambda rows: (rows == target).all(axis=1),
+        rng=None if seed is None else np.random.default_rng(seed),
+        exclude=lambda rows: (rows == target).all(axis=1),
     )
     assert values[0] == -2
     assert not (rows == target).all(axis=1).any()
@@ -163,66 +163,81 @@ def test_forbidden_rows_are_passed_through_but_not_returned(seed: int | None) ->
 
 class TestFirstImprovement:
     @pytest.mark.parametrize("moves", [("swap",), ("insertion", "reversal")])
-    @pytest.mark.parametrize("some", [1, 5, 1000])
-    def test_ends_at_a_local_optimum(self, moves: tuple[str, ...], some: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of the whole neighbourhood, of any function, however few neighbours are looked at first."""
-        monkeypatch.setattr("mergebo.acquisition.search.SOME", some)
+    @pytest.mark.parametrize("count", [1, 5, 1000])
+    def test_ends_at_a_local_optimum(self, moves: tuple[str, ...], count: int) -> None:
+        """Of the whole neighbourhood, for any function, however few neighbours are sampled first."""
         space = mb.Space(route=mb.Permutation(7), picks=mb.Binary(3))
         weights = np.random.default_rng(1).normal(size=(10, 10))
 
         def value(rows: np.ndarray) -> np.ndarray:
             return np.sin(rows @ weights).sum(axis=1)
 
-        landscape = acquisition.Listed(value, space, moves)
+        landscape = acquisition.ExhaustiveNeighbourhood(value, space, moves)
         for seed in range(5):
-            rows, values = acquisition.ascend(
-                landscape, space.sample_rows(1, seed=seed), steps=10_000, first=np.random.default_rng(seed)
+            rows, values = acquisition.local_search(
+                landscape,
+                space.sample_rows(1, seed=seed),
+                steps=10_000,
+                rng=np.random.default_rng(seed),
+                sampled_neighbours=count,
             )
             assert values[0] >= np.round(value(acquisition.neighbours(rows[0], space, moves)).max(), 7)
             assert values[0] == pytest.approx(value(rows[:1])[0], abs=1e-6)
 
-    @pytest.mark.parametrize("wholes", [0, 1, 3])
-    def test_large_neighbourhoods_are_looked_at_a_few_times(self, wholes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Random neighbours alone lead up, too."""
+    @pytest.mark.parametrize("most", [0, 1, 3])
+    def test_full_scans_are_limited(self, most: int) -> None:
+        """Random neighbours alone improve the value, too."""
         space = mb.Space(route=mb.Permutation(30), picks=mb.Binary(40))
 
         def value(rows: np.ndarray) -> np.ndarray:
             return -pm.hamming(rows[:, :30], np.arange(30)) - rows[:, 30:].sum(axis=1).astype(float)
 
-        landscape = acquisition.Listed(value, space, ("swap", "insertion", "reversal"))
-        looks = []
-        whole = acquisition.Listed.best_neighbours
-        monkeypatch.setattr(acquisition.Listed, "best_neighbours", lambda *a: looks.append(0) or whole(*a))
+        scans = []
+
+        class Counted(acquisition.ExhaustiveNeighbourhood):
+            def best_neighbours(self, row, count):
+                scans.append(row)
+                return super().best_neighbours(row, count)
+
+        landscape = Counted(value, space, ("swap", "insertion", "reversal"))
         start = space.sample_rows(1, seed=0)
-        climb = {"steps": 1000, "first": np.random.default_rng(0), "wholes": wholes}
-        rows, values = acquisition.ascend(landscape, start, **climb)
-        assert len(looks) <= wholes
+        settings = {"steps": 1000, "rng": np.random.default_rng(0), "max_full_scans": most}
+        rows, values = acquisition.local_search(landscape, start, **settings)
+        assert len(scans) <= most
         assert values[0] > value(start)[0] + 20
         assert values[0] == value(rows[:1])[0]
-        top = np.concatenate([np.arange(30), np.zeros(40, int)])
-        assert acquisition.ascend(landscape, top[None], **climb)[0][0].tolist() == top.tolist()
+        optimum = np.concatenate([np.arange(30), np.zeros(40, int)])
+        assert acquisition.local_search(landscape, optimum[None], **settings)[0][0].tolist() == optimum.tolist()
 
-    def test_the_same_seed_climbs_the_same_way(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("mergebo.acquisition.search.SOME", 5)
-        landscape = acquisition.Acquisition(model(), acquisition.log_expected_improvement, -1.0)
+    def test_the_same_seed_gives_the_same_search(self) -> None:
+        landscape = acquisition.AcquisitionNeighbourhood(model(), acquisition.log_expected_improvement, -1.0)
         starts = SPACE.sample_rows(3, seed=1)
-        climbs = [acquisition.ascend(landscape, starts, first=np.random.default_rng(seed))[0] for seed in (0, 0, 1)]
-        np.testing.assert_array_equal(climbs[0], climbs[1])
-        assert climbs[0].shape != climbs[2].shape or (climbs[0] != climbs[2]).any()
+        found = [
+            acquisition.local_search(landscape, starts, rng=np.random.default_rng(seed), sampled_neighbours=5)[0]
+            for seed in (0, 0, 1)
+        ]
+        np.testing.assert_array_equal(found[0], found[1])
+        assert found[0].shape != found[2].shape or (found[0] != found[2]).any()
 
-    def test_is_as_high_as_steepest_ascent_with_far_fewer_scans(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_as_good_as_steepest_ascent_with_far_fewer_scans(self) -> None:
         space = mb.PermutationSpace(150)
         problem = mb.problems.get("tsp:random", n=150)
         rows = space.sample_rows(40, seed=0)
         fitted = GP(ModelBased(mallows_orders).similarity(space), rows, problem.evaluate(rows))
-        landscape = acquisition.Acquisition(fitted, acquisition.log_expected_improvement, float(fitted.y.min()))
         scans = []
-        whole = acquisition.Acquisition.scan
-        monkeypatch.setattr(acquisition.Acquisition, "scan", lambda *a: scans.append(0) or whole(*a))
+
+        class Counted(acquisition.AcquisitionNeighbourhood):
+            def scan(self, row, variable, move):
+                scans.append(row)
+                return super().scan(row, variable, move)
+
+        landscape = Counted(fitted, acquisition.log_expected_improvement, float(fitted.y.min()))
         starts = np.concatenate([rows[[fitted.y.argmin()]], space.sample_rows(3, seed=2)])
-        _, steepest = acquisition.ascend(landscape, starts, probe=3)
+        _, steepest = acquisition.local_search(landscape, starts, screening_steps=3)
         most = len(scans)
-        found, first = acquisition.ascend(landscape, starts, probe=3, first=np.random.default_rng(0), enough=1e-3)
+        found, first = acquisition.local_search(
+            landscape, starts, screening_steps=3, rng=np.random.default_rng(0), min_improvement=1e-3
+        )
         assert first[0] >= steepest[0] - 0.05
         assert len(scans) - most < most / 2
         assert (np.sort(found, axis=1) == np.arange(150)).all()
@@ -247,44 +262,46 @@ class TestFirstImprovement:
             mb.Optimizer(space, "bops-h", ascent="frist")
 
 
-def test_compounds_are_two_four_eight_changes_that_do_not_meet_and_keep_the_rules_together() -> None:
+def test_compound_moves_are_two_four_eight_disjoint_changes_that_are_feasible_together() -> None:
     def swaps(row: np.ndarray, pairs: list[tuple[int, int]]):
         return ((1 << a | 1 << b, partial(pm.swap, row, a, b)) for a, b in pairs)
 
     row = np.arange(12)
-    pairs = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 9), (6, 7), (8, 9), (10, 11)]  # the second and the fifth meet others
+    pairs = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 9), (6, 7), (8, 9), (10, 11)]  # the second and the fifth overlap others
     two, four = [1, 0, 3, 2, *range(4, 12)], [1, 0, 3, 2, 5, 4, 7, 6, *range(8, 12)]
     free = mb.PermutationSpace(12)
-    assert [each.tolist() for each in search._compounds(row, swaps(row, pairs), free)] == [two, four]
+    assert [each.tolist() for each in search.compound_moves(row, swaps(row, pairs), free)] == [two, four]
     assert row.tolist() == list(range(12))
-    ruled = mb.PermutationSpace(12, before=[(2, 3)])  # the second swap would break it
-    assert [each.tolist() for each in search._compounds(row, swaps(row, pairs), ruled)] == [
+    constrained = mb.PermutationSpace(12, before=[(2, 3)])  # the third swap would violate it
+    assert [each.tolist() for each in search.compound_moves(row, swaps(row, pairs), constrained)] == [
         [1, 0, 2, 3, 5, 4, *range(6, 12)],
         [1, 0, 2, 3, 5, 4, 7, 6, 9, 8, 10, 11],
     ]
 
 
 @pytest.mark.parametrize("moves", [("swap",), ("swap", "insertion", "reversal")])
-def test_the_best_moves_that_do_not_meet_are_made_together(moves: tuple[str, ...]) -> None:
-    """By a slow twin: all neighbours, best first, each made unless an entry that it changes was changed already."""
+def test_the_best_disjoint_moves_are_made_together(moves: tuple[str, ...]) -> None:
+    """Against a slow oracle: all moves, best first, each made unless it changes an entry that was changed before."""
     n = 55
     space = mb.PermutationSpace(n)
     rows = space.sample_rows(15, seed=0)
     values = pm.kendall(rows, np.arange(n), view="rank").astype(float)
     fitted = GP(ModelBased(mallows_orders).similarity(space), rows, values)
-    landscape = acquisition.Acquisition(fitted, acquisition.log_expected_improvement, float(fitted.y.min()), moves)
+    landscape = acquisition.AcquisitionNeighbourhood(
+        fitted, acquisition.log_expected_improvement, float(fitted.y.min()), moves
+    )
     row = rows[3]
     around = np.concatenate([row[moves_module.move_table(n, kind)] for kind in moves])
     scanned = np.concatenate([landscape.scan(row, "order", kind) for kind in moves])
     slots = np.concatenate([moves_module.move_slots(n, kind) for kind in moves])
     swaps = np.repeat([kind == "swap" for kind in moves], [len(moves_module.move_slots(n, kind)) for kind in moves])
-    made, taken, expected, count = row.copy(), set(), [], 0
+    made, used, expected, count = row.copy(), set(), [], 0
     for k in np.argsort(-np.round(scanned, 4), kind="stable")[: 8 * n]:
         low, high = slots[k].min(), slots[k].max()
         changed = {low, high} if swaps[k] else set(range(low, high + 1))
-        if taken & changed:
+        if used & changed:
             continue
-        taken |= changed
+        used |= changed
         made[list(changed)] = around[k][list(changed)]
         count += 1
         if count in (2, 4, 8, 16, 32):
@@ -293,93 +310,97 @@ def test_the_best_moves_that_do_not_meet_are_made_together(moves: tuple[str, ...
     assert landscape.best_neighbours(row, 5)[-len(expected) :].tolist() == expected
 
 
-def test_every_variable_is_moved_wherever_it_stands() -> None:
+def test_every_variable_is_moved_whatever_its_column() -> None:
     space = mb.Space(dose=mb.Integer(1, 9), picks=mb.Binary(3), route=mb.Permutation(4), salt=mb.Choice(["Na", "K"]))
     rows = space.sample_rows(12, seed=0)
     fitted = GP(ModelBased(merge_orders).similarity(space), rows, rows[:, 0] + rows[:, 4] + 0.1 * rows[:, 1])
-    landscape = acquisition.Acquisition(fitted, acquisition.log_expected_improvement, 0.0)
+    landscape = acquisition.AcquisitionNeighbourhood(fitted, acquisition.log_expected_improvement, 0.0)
     around = landscape.best_neighbours(rows[0], 3)
     moved = {name for name, where in space.slices.items() if (around[:, where] != rows[0, where]).any()}
     assert moved == set(space.variables)
 
 
-def test_contenders_are_the_best_and_what_cannot_be_told_from_them() -> None:
+def test_the_top_k_include_indistinguishable_values() -> None:
     values = np.array([0.0, 2.0, 1.0, 0.9995, -np.inf, 1.0, 0.5, -np.inf])
-    assert search._contenders(values, 2).tolist() == [1, 2, 3, 5]
-    assert search._contenders(values, 8).tolist() == [0, 1, 2, 3, 5, 6]
-    assert search._contenders(np.full(3, -np.inf), 2).tolist() == []
+    assert search.top_k(values, 2).tolist() == [1, 2, 3, 5]
+    assert search.top_k(values, 8).tolist() == [0, 1, 2, 3, 5, 6]
+    assert search.top_k(np.full(3, -np.inf), 2).tolist() == []
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
-def test_a_climb_ends_when_it_gains_too_little(scale: float) -> None:
-    """Too little is a part of the value."""
+def test_a_search_ends_when_it_improves_too_little(scale: float) -> None:
+    """The threshold is relative to the value."""
     space = mb.PermutationSpace(30)
 
     def value(rows: np.ndarray) -> np.ndarray:
         return scale * (1 - 1e-5 * pm.hamming(rows, np.arange(30)))
 
-    landscape = acquisition.Listed(value, space)
+    landscape = acquisition.ExhaustiveNeighbourhood(value, space)
     start = np.arange(30)[::-1][None].copy()
-    assert acquisition.ascend(landscape, start)[1][0] == scale
-    short = acquisition.ascend(landscape, start, enough=1e-3)[1][0]
+    assert acquisition.local_search(landscape, start)[1][0] == scale
+    short = acquisition.local_search(landscape, start, min_improvement=1e-3)[1][0]
     assert value(start)[0] < short < scale
-    assert acquisition.ascend(landscape, start, enough=1.5e-4)[1][0] == scale
+    assert acquisition.local_search(landscape, start, min_improvement=1.5e-4)[1][0] == scale
 
 
-def test_of_equals_the_first_met_comes_first() -> None:
+def test_of_equal_values_the_first_visited_comes_first() -> None:
     space = mb.PermutationSpace(8)
     starts = space.sample_rows(300, seed=0)
-    high = starts[:, 0] % 2
-    rows, values = acquisition.ascend(acquisition.Listed(lambda rows: rows[:, 0] % 2.0, space), starts, steps=0)
+    value = starts[:, 0] % 2
+    rows, values = acquisition.local_search(
+        acquisition.ExhaustiveNeighbourhood(lambda rows: rows[:, 0] % 2.0, space), starts, steps=0
+    )
     assert (np.diff(values) <= 0).all()
-    np.testing.assert_array_equal(rows, np.concatenate([starts[high == 1], starts[high == 0]]))
+    np.testing.assert_array_equal(rows, np.concatenate([starts[value == 1], starts[value == 0]]))
 
 
-def test_so_many_whole_neighbourhoods_are_looked_at_a_climb() -> None:
+def test_the_number_of_full_scans_per_search() -> None:
     space = mb.PermutationSpace(9)
-    looked = []
+    scanned = []
 
-    class Counted(acquisition.Listed):
+    class Counted(acquisition.ExhaustiveNeighbourhood):
         def best_neighbours(self, row, count):
-            looked.append(row)
+            scanned.append(row)
             return super().best_neighbours(row, count)
 
         def random_neighbours(self, row, count, rng):
-            return row[None][:0]  # none that is better, ever
+            return row[None][:0]  # never a better one
 
     landscape = Counted(lambda rows: -pm.hamming(rows, np.arange(9)).astype(float), space)
-    for wholes in (0, 1, 2):
-        looked.clear()
-        acquisition.ascend(landscape, np.arange(9)[None, ::-1].copy(), first=np.random.default_rng(0), wholes=wholes)
-        assert len(looked) == wholes
+    for count in (0, 1, 2):
+        scanned.clear()
+        acquisition.local_search(
+            landscape, np.arange(9)[None, ::-1].copy(), rng=np.random.default_rng(0), max_full_scans=count
+        )
+        assert len(scanned) == count
 
 
 @pytest.mark.parametrize("moves", [(), ("swap",), ("swap", "insertion", "reversal")])
 def test_random_neighbours_are_neighbours(moves: tuple[str, ...]) -> None:
-    """Each at most once; all of them, if so many are wanted."""
+    """Each at most once; all of them if at least as many are requested."""
     space = mb.Space(route=mb.Permutation(5), picks=mb.Binary(3))
     row = space.sample_rows(seed=0)
     every = {tuple(each) for each in acquisition.neighbours(row, space, moves)}
-    drawn = moves_module.random_neighbours(row, space, moves, 1000, np.random.default_rng(0))
-    assert len(drawn) == sum(len(each) for each in moves_module.neighbourhoods(row, space, moves))
-    assert {tuple(each) for each in drawn} == every
+    sampled = moves_module.random_neighbours(row, space, moves, 1000, np.random.default_rng(0))
+    assert len(sampled) == sum(len(each) for each in moves_module.neighbourhoods(row, space, moves))
+    assert {tuple(each) for each in sampled} == every
     few = moves_module.random_neighbours(row, space, moves, 3, np.random.default_rng(1))
     assert 3 <= len(few) <= 3 + len(moves)
     assert {tuple(each) for each in few} <= every
-    lone = mb.PermutationSpace(1)
-    assert moves_module.random_neighbours(np.array([0]), lone, moves, 5, np.random.default_rng(0)).shape == (0, 1)
+    single = mb.PermutationSpace(1)
+    assert moves_module.random_neighbours(np.array([0]), single, moves, 5, np.random.default_rng(0)).shape == (0, 1)
 
 
-def test_rank_view_methods_do_not_care_for_names() -> None:
-    """The model of precedence predicts the same after items are renamed; the Merge model does not."""
+def test_rank_view_kernels_are_invariant_to_relabelling() -> None:
+    """The model of precedence predicts the same after relabelling the items; the Merge model does not."""
     rows = SPACE.sample_rows(20, seed=0)
     values = pm.kendall(rows, np.arange(8), view="rank").astype(float)
-    names = pm.sample(8, seed=5)
+    labels = pm.sample(8, seed=5)
     test = SPACE.sample_rows(10, seed=6)
     for orders, same in ((mallows_orders, True), (merge_orders, False)):
         similarity = ModelBased(orders).similarity(SPACE)
         before = GP(similarity, rows, values).predict(test)[0]
-        after = GP(similarity, names[rows], values).predict(names[test])[0]
+        after = GP(similarity, labels[rows], values).predict(labels[test])[0]
         assert np.allclose(before, after, rtol=1e-4) is same
 
 
@@ -408,25 +429,25 @@ class TestRelaxation:
             error = check_grad(lambda v: relaxed.value(v, codes)[0], lambda v: relaxed.value(v, codes)[1], inside)
             assert error < 1e-4
         np.testing.assert_array_equal([relaxed.project(corner) for corner in corners], test)
-        ends = relaxed.climb(test, steps=5)
+        ends = relaxed.maximise(test, steps=5)
         space.encode([space.decode(row) for row in ends] if isinstance(space, mb.Space) else ends)
 
-    def test_climbs_stay_within_the_cube_of_features(self) -> None:
-        met = []
+    def test_searches_stay_within_the_cube_of_features(self) -> None:
+        reached = []
 
-        class Watched(acquisition.Relaxation):
+        class Recording(acquisition.Relaxation):
             def project(self, features):
-                met.append(features)
+                reached.append(features)
                 return super().project(features)
 
         fitted = model()
-        ends = Watched(fitted, float(fitted.y.min())).climb(SPACE.sample_rows(4, seed=1), steps=50)
-        assert len(met) == len(ends) == 4
-        assert 0 <= np.min(met) < np.max(met) <= 1
-        far = np.array(met)
-        met.clear()
-        Watched(fitted, float(fitted.y.min())).climb(SPACE.sample_rows(4, seed=1), steps=1)
-        assert (np.array(met) != far).any(axis=1).all()  # one step does not lead there
+        ends = Recording(fitted, float(fitted.y.min())).maximise(SPACE.sample_rows(4, seed=1), steps=50)
+        assert len(reached) == len(ends) == 4
+        assert 0 <= np.min(reached) < np.max(reached) <= 1
+        after_many = np.array(reached)
+        reached.clear()
+        Recording(fitted, float(fitted.y.min())).maximise(SPACE.sample_rows(4, seed=1), steps=1)
+        assert (np.array(reached) != after_many).any(axis=1).all()  # one step does not reach the optimum
 
     def test_needs_codes_that_decode(self) -> None:
         rows = SPACE.sample_rows(5, seed=0)
@@ -448,5 +469,5 @@ class TestRelaxation:
         assert ends["relaxed"] < ends["random"]
         with pytest.raises(errors.ArgumentError, match="did you mean 'relaxation'"):
             mb.Optimizer(SPACE, "mergebo", search="relaxtion")
-        with pytest.raises(errors.ArgumentError, match="climbs logei, not ei"):
+        with pytest.raises(errors.ArgumentError, match="maximises logei, not ei"):
             mb.Optimizer(SPACE, "mergebo", search="relaxation", acquisition="ei")

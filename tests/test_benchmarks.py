@@ -1,4 +1,4 @@
-"""What the benchmarks compare with is right, so that their ratios mean something."""
+"""The reference implementations in the benchmarks are correct, and the ablation table matches its records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import sorting as benchmark
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 32])
-def test_rivals_compute_the_same(n: int) -> None:
+def test_reference_implementations_agree(n: int) -> None:
     a, b = sample(n, 6, seed=0), sample(n, 5, seed=1)
     bits = MergeMap(n).encode(a)
     assert [benchmark.plain_merge_code(order) for order in a.tolist()] == bits.tolist()
@@ -27,7 +27,7 @@ def test_rivals_compute_the_same(n: int) -> None:
     np.testing.assert_array_equal(benchmark.sign_distances(a, b), kendall.cross(a, b))
 
 
-def test_the_table_of_parts_is_that_of_the_records() -> None:
+def test_the_ablation_table_in_the_docs_matches_the_records() -> None:
     rows = [json.loads(line) for line in ablation.RESULTS.read_text().splitlines()]
     assert ablation.table(rows) in (Path(__file__).parents[1] / "docs" / "auto.md").read_text()
     assert {row["part"] for row in rows} == set(ablation.PARTS)

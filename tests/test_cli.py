@@ -1,4 +1,4 @@
-"""The command line as users meet it: what they type, what they see, and what becomes of what they got wrong."""
+"""The command line as users see it: arguments, output, and the messages for invalid requests."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.exceptions import ExperimentalWarning
+from rich.emoji import Emoji
+from typer.core import TyperArgument, TyperOption
+from typer.main import get_command
 
-from mergebo.cli import PANELS, main, pictures, studies
-from mergebo.cli.exchange import read_table, table_text
-from mergebo.cli.screen import best_so_far, number, numbers, point_text, sparkline, visible
-from mergebo.cli.studies import Setup, Study, address
-from mergebo.cli.words import Words, read_items
+from mergebo.cli import PANELS, app, main, pictures, studies
+from mergebo.cli.options import SpaceOptions, read_items
+from mergebo.cli.output import best_so_far, escape_control, format_number, format_numbers, point_text, sparkline
+from mergebo.cli.studies import Study, StudyConfig, address
+from mergebo.cli.table import read_table, table_text
 from mergebo.cli.workers import Workers
 from mergebo.errors import ArgumentError
 from mergebo.integrations.optuna import NOISE, distributions, params
-from mergebo.optimizers import explanation
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space
-from mergebo.testing.strategies import shapes
+from mergebo.testing.strategies import order_options
 
 HOSTILE = [
     "two words",
@@ -66,14 +68,14 @@ COMMANDS = [name for panel in PANELS.values() for name in panel] + ["bench run",
 
 
 class Terminal(io.StringIO):
-    """An output that somebody looks at."""
+    """An output that is a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-class Said(NamedTuple):
-    """What a command ended with and printed."""
+class Output(NamedTuple):
+    """The exit code of a command and what it printed."""
 
     status: int
     out: str
@@ -92,7 +94,7 @@ class Said(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Each test in an empty folder of its own; studies are in a journal there, which is quicker than a database."""
+    """Run each test in an empty folder, with studies in a journal, which is faster than a database."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MERGEBO_STORAGE", JOURNAL)
     monkeypatch.delenv("MERGEBO_STUDY", raising=False)
@@ -100,11 +102,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert not (tmp_path / "pwned").exists()
 
 
-def run(*words: object, out: io.StringIO | None = None) -> Said:
-    """`mergebo` with these words."""
+def run(*arguments: object, out: io.StringIO | None = None) -> Output:
+    """Run `mergebo` with these arguments."""
     out, err = out or io.StringIO(), io.StringIO()
     with (
-        mock.patch.object(sys, "argv", ["mergebo", *map(str, words)]),
+        mock.patch.object(sys, "argv", ["mergebo", *map(str, arguments)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         pytest.raises(SystemExit) as ended,
@@ -112,27 +114,28 @@ def run(*words: object, out: io.StringIO | None = None) -> Said:
         main()
     status = ended.value.code
     assert isinstance(status, int)
-    return Said(status, out.getvalue(), err.getvalue())
+    return Output(status, out.getvalue(), err.getvalue())
 
 
-def works(*words: object) -> Said:
-    said = run(*words)
-    assert (said.status, said.err) == (0, ""), said
-    return said
+def works(*arguments: object) -> Output:
+    """Run a command that succeeds."""
+    output = run(*arguments)
+    assert (output.status, output.err) == (0, ""), output
+    return output
 
 
-def refused(*words: object) -> str:
-    """What is said of something that cannot be: one message and nothing else."""
-    said = run(*words)
-    assert said.status == 2, said
-    assert said.out == ""
-    assert said.err.startswith("mergebo: ")
-    assert "Traceback" not in said.err
-    return said.err.removeprefix("mergebo: ")
+def refused(*arguments: object) -> str:
+    """The message for an invalid request, which must be all that is printed."""
+    output = run(*arguments)
+    assert output.status == 2, output
+    assert output.out == ""
+    assert output.err.startswith("mergebo: ")
+    assert "Traceback" not in output.err
+    return output.err.removeprefix("mergebo: ")
 
 
 def script(code: str, name: str = "simulate.py") -> str:
-    """A Python program in the current folder, as the first words of a command."""
+    """Write a Python program to the current folder; returns the beginning of a command that runs it."""
     Path(name).write_text(code)
     return f"{shlex.quote(sys.executable)} -S {name}"
 
@@ -145,7 +148,7 @@ print("loss:", sum(abs(slot - "abcdefgh".index(item)) for slot, item in enumerat
 
 
 def quoted(items: list[str]) -> str:
-    """Items as `--items` takes them, whatever is in them."""
+    """Items as an argument for `--items`, quoted."""
     return ",".join('"' + item.replace('"', '""') + '"' for item in items)
 
 
@@ -154,11 +157,32 @@ def quoted(items: list[str]) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example(command: str) -> None:
-    said = works(*command.split(), "--help")
-    assert f"Example: mergebo {command}" in said.out
+    output = works(*command.split(), "--help")
+    assert f"Example: mergebo {command}" in output.out
 
 
-def test_help_lists_every_command_and_loads_nothing_large() -> None:
+@pytest.mark.parametrize("command", ["new", "optimize"])
+def test_help_shows_examples_literally(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich would turn `:100:` into an emoji, also inside backticks."""
+    monkeypatch.setenv("COLUMNS", "200")  # so that lines are not wrapped
+    assert "heat=20:80, or time=0.1:10:log for a log scale" in works(command, "--help").out
+
+
+def test_help_has_no_emoji_codes() -> None:
+    def texts(command: Any) -> Iterator[str]:
+        yield command.help or ""
+        yield from (
+            parameter.help or "" for parameter in command.params if isinstance(parameter, TyperOption | TyperArgument)
+        )
+        for each in getattr(command, "commands", {}).values():
+            yield from texts(each)
+
+    found = list(texts(get_command(app)))
+    assert len(found) > 80
+    assert [text for text in found if Emoji.replace(text) != text] == []
+
+
+def test_help_lists_every_command_without_heavy_imports() -> None:
     code = "import sys; from mergebo.cli import main\ntry: main()\nfinally: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     shown, loaded = done.stdout.rstrip().rsplit("\n", 1)
@@ -167,14 +191,14 @@ def test_help_lists_every_command_and_loads_nothing_large() -> None:
         assert command.split()[0] in shown
 
 
-def test_no_words_are_a_question() -> None:
-    said = run()
-    assert "Usage: mergebo" in said.out + said.err
+def test_no_arguments_show_the_help() -> None:
+    output = run()
+    assert "Usage: mergebo" in output.out + output.err
 
 
 def test_version_and_completion() -> None:
     assert works("--version").out.startswith("mergebo 0.")
-    script = subprocess.run(  # what a shell asks for: --show-completion first finds out which shell runs it
+    script = subprocess.run(  # as a shell asks for it; --show-completion would detect the shell first
         [sys.executable, "-m", "mergebo"],
         env={**os.environ, "_MERGEBO_COMPLETE": "source_bash"},
         capture_output=True,
@@ -184,10 +208,10 @@ def test_version_and_completion() -> None:
 
 
 def test_unknown_commands_and_options_are_refused() -> None:
-    for words in (["aks"], ["ask", "--cuont", "3"], ["ask", "-k", "0"], ["ask", "-k", "x"], ["new"], ["optimize"]):
-        said = run(*words)
-        assert said.status == 2
-        assert said.out == ""
+    for arguments in (["aks"], ["ask", "--cuont", "3"], ["ask", "-k", "0"], ["ask", "-k", "x"], ["new"], ["optimize"]):
+        output = run(*arguments)
+        assert output.status == 2
+        assert output.out == ""
 
 
 def test_methods_and_problems_are_listed() -> None:
@@ -196,45 +220,45 @@ def test_methods_and_problems_are_listed() -> None:
     (first, *_) = works("problems", "lop", "--json").json
     assert first["name"].startswith("lop:")
     assert first["numbers"] > 0
-    said = works("problems", "flowshop").out
-    assert "flowshop:ta001" in said
-    assert "…" not in said  # names are whole
+    output = works("problems", "flowshop").out
+    assert "flowshop:ta001" in output
+    assert "…" not in output  # names are not truncated
     assert "must be one of" in refused("problems", "tps")
 
 
-def test_bench_says_what_is_wrong() -> None:
+def test_errors_of_bench() -> None:
     assert "paper-low" in works("bench", "suites").out
     assert "must be one of" in refused("bench", "run", "--suite", "paper", "--out", "x")
 
 
 def test_demo() -> None:
-    said = works("demo", "--problem", "tsp:random(n=6,seed=0)", "--budget", 4).out
-    assert "the shortest round tour of 6 cities" in said
-    assert " random  ▁" in said or " random  █" in said
-    assert "auto  " in said
-    assert "From 4 results" in said
+    output = works("demo", "--problem", "tsp:random(n=6,seed=0)", "--budget", 4).out
+    assert "the shortest round tour of 6 cities" in output
+    assert " random  ▁" in output or " random  █" in output
+    assert "auto  " in output
+    assert "From 4 results" in output
     assert "family:instance" in refused("demo", "--problem", "nothing")
 
 
-def test_demo_can_be_stopped() -> None:
-    with mock.patch("mergebo.problems.routes.TSP._evaluate", side_effect=KeyboardInterrupt):
+def test_demo_can_be_interrupted() -> None:
+    with mock.patch("mergebo.problems.tsp.TSP._evaluate", side_effect=KeyboardInterrupt):
         assert run("demo", "--problem", "tsp:random(n=6,seed=0)", "--budget", 4).status == 130
 
 
-# ------------------------------------------------------------------------------------------------------- the human loop
+# ------------------------------------------------------------------------------------------------------- manual studies
 
 
-def test_the_loop_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manual_study(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MERGEBO_STORAGE")
-    said = works("new", "--items", "base,acid,salt,water", "--before", "water:acid", "--method", "random")
-    assert "study" in said.out
-    assert "sqlite:///mergebo.db" in said.out
+    output = works("new", "--items", "base,acid,salt,water", "--before", "water:acid", "--method", "random")
+    assert "study" in output.out
+    assert "sqlite:///mergebo.db" in output.out
     asked = works("ask", "-k", 3)
     assert asked.out.count("pending") == 3
     assert "`mergebo tell 0 VALUE`" in asked.out
     assert "Trial 0 has the value 2.5.\nBest of 1: 2.5 in trial 0." in works("tell", 0, 2.5).out
     assert "Best of 2: -3.25 in trial 1." in works("tell", 1, "-3.25").out
-    assert "not asked for again" in works("fail", 2, "--reason", "flask broke").out
+    assert "not proposed again" in works("fail", 2, "--reason", "flask broke").out
     best = works("best").out
     assert best.startswith("-3.25 in trial 1\n")
     shown = works("show").out
@@ -251,10 +275,10 @@ def test_json_is_all_that_is_printed() -> None:
     first, second = works("ask", "-k", 2, "--json").json
     assert (first["trial"], first["state"], first["value"]) == (0, "pending", None)
     assert sorted(first["point"]["order"]) == list("abcd")
-    told = works("tell", 0, 4, "--json").json
-    assert told == {**first, "state": "done", "value": 4.0}
+    recorded = works("tell", 0, 4, "--json").json
+    assert recorded == {**first, "state": "done", "value": 4.0}
     assert works("fail", 1, "--reason", "größe", "--json").json == {**second, "state": "failed", "reason": "größe"}
-    assert works("best", "--json").json == told
+    assert works("best", "--json").json == recorded
     shown = works("show", "--json").json
     assert [trial["trial"] for trial in shown["trials"]] == [0, 1]
     assert shown["setup"]["method"] == "random"
@@ -264,11 +288,11 @@ def test_json_is_all_that_is_printed() -> None:
     assert "Results so far: 1." in works("show", "--explain", "--json").json["explanations"][0]
 
 
-def test_words_become_a_space() -> None:
-    words = ["--items", "a,b,c,d,e,f", "--before", "a:b", "--fixed", "c:0", "--window", "d:1-3", "--adjacent", "a:e"]
-    words += ["--apart", "b:f", "--choose", "5", "--real", "heat=20:80", "--real", "time=0.1:100:log"]
-    words += ["--integer", "cycles=-1:40", "--choice", 'salt=K,"Na, dry",Li', "--binary", "picks=3"]
-    works("new", *words, "--method", "random", "--initial", 7, "--seed", 3, "--noisy")
+def test_options_define_a_space() -> None:
+    arguments = ["--items", "a,b,c,d,e,f", "--before", "a:b", "--fixed", "c:0", "--window", "d:1-3", "--adjacent", "a:e"]
+    arguments += ["--apart", "b:f", "--choose", "5", "--real", "heat=20:80", "--real", "time=0.1:100:log"]
+    arguments += ["--integer", "cycles=-1:40", "--choice", 'salt=K,"Na, dry",Li', "--binary", "picks=3"]
+    works("new", *arguments, "--method", "random", "--initial", 7, "--seed", 3, "--noisy")
     order = Permutation(
         items=list("abcdef"),
         before=[("a", "b")],
@@ -286,14 +310,14 @@ def test_words_become_a_space() -> None:
         salt=Choice(["K", "Na, dry", "Li"]),
         picks=Binary(3),
     )
-    setup = Setup.from_data(works("show", "--json").json["setup"])
-    assert setup == Setup(expected, "random", seed=3, initial=7, noisy=True)
+    setup = StudyConfig.from_data(works("show", "--json").json["setup"])
+    assert setup == StudyConfig(expected, "random", seed=3, initial=7, noisy=True)
     for trial in works("ask", "-k", 3, "--json").json:
-        expected.encode(trial["point"])  # keeps all rules
+        expected.encode(trial["point"])  # raises an error unless the point is feasible
 
 
 @pytest.mark.parametrize(
-    ("words", "order"),
+    ("arguments", "order"),
     [
         (
             ["a,b,c", "--symmetry", "cycle", "--symmetry", "reversal"],
@@ -304,8 +328,8 @@ def test_words_become_a_space() -> None:
         (['"a, dry",5" pipe,"say ""hi"""'], {"items": ["a, dry", '5" pipe', 'say "hi"']}),
     ],
 )
-def test_shapes_of_orders(words: list[str], order: dict[str, Any]) -> None:
-    made = works("new", "--items", *words, "--json").json
+def test_repeated_items_and_symmetries(arguments: list[str], order: dict[str, Any]) -> None:
+    made = works("new", "--items", *arguments, "--json").json
     assert made["space"]["order"][1] == {"n": len(order["items"]), **order}
 
 
@@ -314,16 +338,16 @@ def test_several_objectives() -> None:
     assert "mergebo tell 0 VALUE VALUE" in works("ask", "-k", 3).out
     works("tell", 0, 5, "-1")
     works("tell", 1, 7, 2)
-    assert "says what is best of 3" in works("tell", 2, 4, 3).out
+    assert "prints the best of 3" in works("tell", 2, 4, 3).out
     assert [trial["value"] for trial in works("best", "--json").json] == [[5, -1], [7, 2]]
-    said = works("best").out
-    assert "5, -1" in said
-    assert "4, 3" not in said
+    output = works("best").out
+    assert "5, -1" in output
+    assert "4, 3" not in output
     assert "2 objectives" in refused("tell", works("ask", "--json").json[0]["trial"], 1)
     assert works("show", "--explain").out.count("From 3 results") == 2
 
 
-def test_noisy_values_are_expected_not_lucky() -> None:
+def test_the_best_of_noisy_values_is_the_best_expected_one() -> None:
     works("new", "--items", "a,b,c", "--noisy", "--method", "random", "--initial", 2)
     points = {}
     for value in (1.0, 9.0, 1.2, 0.8, 9.5, 9.1, 1.1, 5.0):
@@ -334,9 +358,9 @@ def test_noisy_values_are_expected_not_lucky() -> None:
     assert found["point"] == points[found["trial"]]
     assert found["deviation"] > 0
     assert found["measurements"] >= 1
-    said = works("best").out
-    assert "±" in said
-    assert "expected of trial" in said
+    output = works("best").out
+    assert "±" in output
+    assert "expected for trial" in output
 
 
 def test_a_value_with_its_noise_makes_a_study_noisy() -> None:
@@ -344,7 +368,7 @@ def test_a_value_with_its_noise_makes_a_study_noisy() -> None:
     works("ask", "-k", 2)
     assert works("tell", 0, 1, "--noise", "0.5", "--json").json["noise"] == 0.5
     works("tell", 1, 2)
-    assert "expected of trial 0" in works("best").out
+    assert "expected for trial 0" in works("best").out
     assert works("ask", "-k", 6).out.count("pending") == 6  # more than there are orders
 
 
@@ -363,10 +387,10 @@ def test_noise_of_several_objectives() -> None:
         2,
     )
     works("ask", "-k", 3)
-    assert "noise for each" in refused("tell", 0, 1, 2, "--noise", 0.1)
+    assert "one noise for each" in refused("tell", 0, 1, 2, "--noise", 0.1)
     for trial in range(3):
         works("tell", trial, trial, -trial, "--noise", 0.1, "--noise", 0.2)
-    works("ask")  # a model with noise of each objective
+    works("ask")  # fits models with known noise for each objective
     front = works("best", "--json").json
     assert {"trial", "expected", "deviation", "measurements", "point"} <= front[0].keys()
     assert len(front[0]["expected"]) == 2
@@ -377,9 +401,9 @@ def test_two_studies_in_one_storage(monkeypatch: pytest.MonkeyPatch) -> None:
     works("new", "first", "--items", "a,b,c", "--method", "random")
     assert "Studies" not in works("show").out
     works("new", "second one", "--items", "d,e,f", "--method", "random")
-    said = works("show").out
-    assert "first" in said
-    assert "second one" in said
+    output = works("show").out
+    assert "first" in output
+    assert "second one" in output
     assert works("show", "--json").json == {"studies": ["first", "second one"]}
     assert "--study: first, second one" in refused("ask")
     assert set(works("ask", "--study", "second one", "--json").json[0]["point"]["order"]) == set("def")
@@ -396,41 +420,41 @@ def test_show_is_short_and_has_the_best() -> None:
     works("ask", "-k", 6)
     for trial, value in enumerate([1, 5, 2, 3, 4, 0]):
         works("tell", trial, value)
-    said = works("show", "--last", 2).out
-    assert "the last 2 of 6, and the best" in said
-    rows = [line.split()[0] for line in said.splitlines() if "→" in line]
+    output = works("show", "--last", 2).out
+    assert "the last 2 of 6 trials, and the best" in output
+    rows = [line.split()[0] for line in output.splitlines() if "→" in line]
     assert rows == ["1", "4", "5"]
-    assert "best so far  1 ▁█████ 5" in said
+    assert "best so far  1 ▁█████ 5" in output
     assert [line.split()[0] for line in works("show", "--all").out.splitlines() if "→" in line] == list("012345")
     assert "From 6 results (larger is better)" in works("show", "--explain").out
 
 
-def test_nothing_is_there_yet() -> None:
-    assert "does not exist; `mergebo new` begins one" in refused("ask")
+def test_studies_without_results() -> None:
+    assert "does not exist; create one with `mergebo new`" in refused("ask")
     works("new", "--items", "a,b,c")
-    assert "no trials yet: `mergebo ask`" in works("show").out
-    for words in (["best"], ["best", "--json"], ["plot"]):
-        said = run(*words)
-        assert (said.status, said.out) == (1, "")
-        assert "no result yet" in said.err
+    assert "no trials yet; use `mergebo ask`" in works("show").out
+    for arguments in (["best"], ["best", "--json"], ["plot"]):
+        output = run(*arguments)
+        assert (output.status, output.out) == (1, "")
+        assert "no results yet" in output.err
     assert works("export").out == "trial,state,value,order 1,order 2,order 3,noise,reason\n"
     assert "there are none yet" in refused("tell", 0, 1)
     works("ask")
     assert run("best").status == 1
 
 
-def test_every_point_is_asked_for_once() -> None:
+def test_every_point_is_proposed_once() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
-    said = run("ask", "-k", 9)
-    assert said.status == 0
-    assert said.out.count("pending") == 6
-    assert "no more to try" in said.err
-    said = run("ask", "--json")
-    assert (said.status, said.json) == (1, [])
-    assert "every point" in said.err
+    output = run("ask", "-k", 9)
+    assert output.status == 0
+    assert output.out.count("pending") == 6
+    assert "no more points to try" in output.err
+    output = run("ask", "--json")
+    assert (output.status, output.json) == (1, [])
+    assert "every point" in output.err
 
 
-def test_ask_that_is_stopped_leaves_no_trial() -> None:
+def test_interrupted_ask_leaves_no_trial() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
     with mock.patch("mergebo.integrations.optuna.suggest", side_effect=KeyboardInterrupt):
         assert run("ask").status == 130
@@ -438,21 +462,21 @@ def test_ask_that_is_stopped_leaves_no_trial() -> None:
     assert works("ask", "--json").json[0]["state"] == "pending"
 
 
-# ------------------------------------------------------------------------------------------- hostile and clumsy names
+# ------------------------------------------------------------------------------------------- hostile and unusual names
 
 
-def test_names_are_printed_as_they_are() -> None:
+def test_names_are_printed_literally() -> None:
     items = [item for item in HOSTILE if len(item) < 100]
     name = "[/] [bold]x[/] :smile: $x^$ %s"
     assert name in works("new", name, "--items", quoted(items), "--method", "random").out
     asked = works("ask", "-k", 2).out
     works("tell", 0, 1)
     works("fail", 1, "--reason", "[/] :smile: [red]")
-    told = works("best").out
+    best = works("best").out
     shown = works("show").out
     for item in items:
         assert item in asked
-        assert item in told
+        assert item in best
         assert item in shown
     assert name in shown
     assert "[/] :smile: [red]" in shown
@@ -462,11 +486,11 @@ def test_names_are_printed_as_they_are() -> None:
     assert name in refused("ask")
 
 
-def test_long_names_and_orders_are_not_cut() -> None:
+def test_long_names_and_orders_are_not_truncated() -> None:
     items = ["x" * 300, *(f"item number {k}" for k in range(30))]
     works("new", "--items", quoted(items), "--method", "random")
-    for said in (works("ask").out, works("show").out):
-        (line,) = (line for line in said.splitlines() if "→" in line)
+    for output in (works("ask").out, works("show").out):
+        (line,) = (line for line in output.splitlines() if "→" in line)
         assert all(item in line for item in items)
         assert "…" not in line
 
@@ -478,17 +502,17 @@ def test_items_from_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "said"),
+    ("items", "message"),
     [
-        ("", "no comma between two items"),
-        (" , ,", "no comma between two items"),
-        ("alone", "there is no file 'alone'"),
-        ("missing.txt", "there is no file 'missing.txt'"),
-        ("no/such/file", "there is no file"),
+        ("", "is neither a file nor a list of two items or more"),
+        (" , ,", "is neither a file nor a list"),
+        ("alone", "'alone' is neither a file nor a list"),
+        ("missing.txt", "'missing.txt' is neither a file nor a list"),
+        ("no/such/file", "is neither a file nor a list"),
         ("binary", "not a text file in UTF-8"),
-        ("empty", "no two lines"),
-        ("folder", "there is no file"),
-        ("a,b,a,c,c", "more than once there is 'a', 'c'; if that is meant, say --repeated"),
+        ("empty", "has fewer than two items"),
+        ("folder", "is neither a file nor a list"),
+        ("a,b,a,c,c", "duplicate items: 'a', 'c'; use --repeated if this is intended"),
         ('"a,b', "cannot be read"),
         ('"a"x,b', "cannot be read"),
         ("a\nb,c", "cannot be read"),
@@ -496,91 +520,91 @@ def test_items_from_a_file() -> None:
         ("a\x1b[31m,b", "has a character that cannot be shown"),
         ("a\udcff,b", "has a character that cannot be shown"),
         ("a\0b,c", "has a character that cannot be shown"),
-        ("x" * 5000, "there is no file"),
+        ("x" * 5000, "is neither a file nor a list"),
     ],
 )
-def test_items_that_cannot_be(items: str, said: str) -> None:
+def test_invalid_items(items: str, message: str) -> None:
     Path("binary").write_bytes(bytes(range(256)))
     Path("empty").write_text("\n\n")
     Path("folder").mkdir()
-    assert said in refused("new", "--items", items)
+    assert message in refused("new", "--items", items)
     assert not Path("studies.log").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
-        ("--before a:b --before b:a", "no order keeps these rules"),
+        ("--before a:b --before b:a", "no order satisfies these constraints"),
         ("--before a:x", "must be one of 'a', 'b', 'acid', got 'x'"),
         ("--before a:acdi", "did you mean 'acid'?"),
-        ("--before a:a", "has one item only"),
-        ("--before a", "it reads like --before acid:base"),
-        ("--before a:b:acid", "it reads like --before acid:base"),
-        ("--adjacent a:b --apart a:b", "no order of 3 items keeps"),
+        ("--before a:a", "has only one item"),
+        ("--before a", "use it like --before acid:base"),
+        ("--before a:b:acid", "use it like --before acid:base"),
+        ("--adjacent a:b --apart a:b", "no order of 3 items satisfies"),
         ("--fixed a:3", "slots of 3 items are 0..2, got 3"),
         ("--fixed a:-1", "slots are counted from 0"),
-        ("--fixed a:x", "it reads like --fixed water:0"),
+        ("--fixed a:x", "use it like --fixed water:0"),
         ("--fixed x:0", "got 'x'"),
-        ("--fixed a:0 --fixed b:0", "no order of 3 items keeps"),
+        ("--fixed a:0 --fixed b:0", "no order of 3 items satisfies"),
         ("--window a:2-1", "from its first to its last slot"),
-        ("--window a:1", "it reads like --window water:2-5"),
+        ("--window a:1", "use it like --window water:2-5"),
         ("--window a:0-9", "got 9"),
         ("--choose 4", "choose=4 of 3 items"),
         ("--symmetry cycel", "did you mean 'cycle'?"),
-        ("--symmetry cycle --before a:b", "mean nothing there"),
+        ("--symmetry cycle --before a:b", "undefined there"),
         ("--real heat=80:20", "larger finite high"),
-        ("--real heat=20", "there is no low:high"),
-        ("--real heat", "there is no name="),
-        ("--real =1:2", "a name has letters"),
+        ("--real heat=20", "low:high is missing"),
+        ("--real heat", "name= is missing"),
+        ("--real =1:2", "a name consists of letters"),
         ("--real heat=1:inf", "finite"),
         ("--real heat=0:1:log", "positive low"),
         ("--real heat=1:2:lgo", "'lgo' is not 'log'"),
         ("--real heat=a:b", "could not convert"),
-        ("--integer k=1.5:3", "it reads like --integer"),
+        ("--integer k=1.5:3", "use it like --integer"),
         ("--integer k=3:3", "larger finite high"),
-        ("--choice s=K", "two options or more"),
+        ("--choice s=K", "at least two options"),
         ("--choice s=K,K", "options must differ"),
-        ("--choice s=", "two options or more"),
+        ("--choice s=", "at least two options"),
         ("--choice 's=\"K'", "cannot be read"),
         ("--binary p=0", "at least 1"),
-        ("--binary p=x", "it reads like --binary picks=12"),
+        ("--binary p=x", "use it like --binary picks=12"),
         ("--real order=0:1", "two variables are called 'order'"),
-        ("--real order0=0:1", "call one of them otherwise"),
+        ("--real order0=0:1", "rename one of them"),
         ("--real heat=0:1 --integer heat=1:2", "two variables are called 'heat'"),
-        ("--real value=0:1", "call it otherwise"),
-        ("--real trial=0:1", "call it otherwise"),
-        ("--real result=0:1", "call it otherwise"),
-        ("--real 'order 1=0:1'", "a name has letters"),
-        ("--real {x}=0:1", "a name has letters"),
+        ("--real value=0:1", "choose another name"),
+        ("--real trial=0:1", "choose another name"),
+        ("--real result=0:1", "choose another name"),
+        ("--real 'order 1=0:1'", "a name consists of letters"),
+        ("--real {x}=0:1", "a name consists of letters"),
         ("--method mergbo", "did you mean 'mergebo'?"),
         ("--direction maximise", "did you mean 'maximize'?"),
         ("--direction min", "'minimize', 'maximize'"),
-        ("''", "a name that can be read"),
-        ("'  '", "a name that can be read"),
-        ("'x\x1b'", "a name that can be read"),
+        ("''", "must be printable and not blank"),
+        ("'  '", "must be printable and not blank"),
+        ("'x\x1b'", "must be printable and not blank"),
     ],
 )
-def test_studies_that_cannot_be(words: str, said: str) -> None:
-    assert said in refused("new", "--items", "a,b,acid", *shlex.split(words))
-    assert "no studies" in refused("ask")  # and none was begun
+def test_invalid_studies(arguments: str, message: str) -> None:
+    assert message in refused("new", "--items", "a,b,acid", *shlex.split(arguments))
+    assert "no studies" in refused("ask")  # and none was created
 
 
 def test_colons_in_items_and_between_them() -> None:
-    def order(*words: str) -> dict[str, Any]:
-        return works("new", f"study of {' '.join(words)}", *words, "--json").json["space"]["order"][1]
+    def order(*arguments: str) -> dict[str, Any]:
+        return works("new", f"study of {' '.join(arguments)}", *arguments, "--json").json["space"]["order"][1]
 
     assert order("--items", "a:b,c", "--before", "a:b:c")["before"] == [["a:b", "c"]]
     assert order("--items", "a:b,c", "--before", "c:a:b")["before"] == [["c", "a:b"]]
     assert order("--items", "a:1,c", "--fixed", "a:1:0")["fixed"] == [["a:1", 0]]
     assert order("--items", "a:1,c", "--window", "a:1:0-1")["window"] == [["a:1", [0, 1]]]
-    assert "can be read as 'a' and 'b:c' or 'a:b' and 'c'" in refused("new", "--items", "a,a:b,b:c,c", "--before", "a:b:c")
+    assert "is ambiguous: 'a' and 'b:c' or 'a:b' and 'c'" in refused("new", "--items", "a,a:b,b:c,c", "--before", "a:b:c")
 
 
 # ----------------------------------------------------------------------------------------------------------- storages
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "expected"),
     [
         ("", "is not the address of a storage"),
         ("results.db", "did you mean sqlite:///results.db?"),
@@ -598,18 +622,18 @@ def test_colons_in_items_and_between_them() -> None:
         ("mysql://me:secret@host/db", "needs a driver that is not installed"),
     ],
 )
-def test_storages_that_cannot_be(url: str, said: str) -> None:
+def test_invalid_storages(url: str, expected: str) -> None:
     Path("folder").mkdir()
     Path("text.db").write_text("no database\n" * 500)
     Path("binary").write_bytes(bytes(range(256)))
     message = refused("new", "--items", "a,b", "--storage", url)
-    assert said in message
+    assert expected in message
     assert "secret" not in message
     assert message.count("\n") == 1
     refused("ask", "--storage", url)
 
 
-def test_paths_from_the_root_have_four_slashes(folder: Path) -> None:
+def test_absolute_paths_have_four_slashes(folder: Path) -> None:
     message = refused("new", "--items", "a,b", "--storage", f"journal://{folder}/x.log")
     assert f"has four slashes: journal:///{folder}/x.log" in message
     works("new", "--items", "a,b", "--storage", f"journal:///{folder}/x.log")
@@ -635,15 +659,15 @@ def test_a_database_that_cannot_be_written() -> None:
 
 def test_a_study_of_another_program() -> None:
     backend = optuna.storages.journal.JournalFileBackend("studies.log")
-    theirs = optuna.create_study(storage=optuna.storages.JournalStorage(backend), study_name="theirs")
-    theirs.ask()
-    assert "'theirs' in journal:///studies.log is not one of mergebo" in refused("ask")
-    assert "not one of mergebo" in refused(
-        "optimize", "--study", "theirs", "--items", "a,b", "--budget", 1, "--command", "ls {order}"
+    other = optuna.create_study(storage=optuna.storages.JournalStorage(backend), study_name="other")
+    other.ask()
+    assert "'other' in journal:///studies.log was not created by mergebo" in refused("ask")
+    assert "was not created by mergebo" in refused(
+        "optimize", "--study", "other", "--items", "a,b", "--budget", 1, "--command", "ls {order}"
     )
 
 
-def test_errors_of_our_own_are_not_hidden() -> None:
+def test_bugs_are_not_hidden() -> None:
     with mock.patch("mergebo.cli.lists.print_json", side_effect=ZeroDivisionError), pytest.raises(ZeroDivisionError):
         run("methods", "--json")
 
@@ -651,49 +675,49 @@ def test_errors_of_our_own_are_not_hidden() -> None:
 # ------------------------------------------------------------------------------------------------------ tell and fail
 
 
-def test_results_that_cannot_be() -> None:
+def test_invalid_results() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
     works("ask", "-k", 3)
     works("tell", 1, 5)
     works("fail", 2)
     before = works("show", "--json").json
     wrong: list[tuple[list[object], str]] = [
-        (["tell", 7, 1], "there is no trial 7; the last one is 2"),
-        (["tell", "--", -1, 1], "there is no trial -1"),
-        (["tell", 0, "x"], "a value is a number, got 'x'"),
-        (["tell", 0, ""], "a value is a number"),
+        (["tell", 7, 1], "trial 7 does not exist; the last one is 2"),
+        (["tell", "--", -1, 1], "trial -1 does not exist"),
+        (["tell", 0, "x"], "a value must be a number, got 'x'"),
+        (["tell", 0, ""], "a value must be a number"),
         (["tell", 0, "nan"], "mergebo fail"),
         (["tell", 0, "inf"], "mergebo fail"),
         (["tell", 0, 1, 2], "the study has one objective"),
-        (["tell", 0, 1, "--nosie", 2], "a value is a number, got '--nosie'"),
+        (["tell", 0, 1, "--nosie", 2], "a value must be a number, got '--nosie'"),
         (["tell", 0, 1, "--noise", "inf"], "standard deviation"),
         (["tell", 0, 1, "--noise", 1, "--noise", 2], "the study has one objective"),
-        (["tell", 1, 3], "has the value 5 already; nothing was changed. To correct"),
-        (["tell", 2, 3], "has failed already"),
-        (["fail", 1], "has the value 5 already"),
-        (["fail", 7], "there is no trial 7"),
+        (["tell", 1, 3], "already has the value 5; nothing was changed. To correct"),
+        (["tell", 2, 3], "has already failed"),
+        (["fail", 1], "already has the value 5"),
+        (["fail", 7], "trial 7 does not exist"),
     ]
-    for words, said in wrong:
-        assert said in refused(*words)
+    for arguments, output in wrong:
+        assert output in refused(*arguments)
     assert works("show", "--json").json == before
 
 
-def test_missing_values_and_wrong_numbers_are_usage() -> None:
+def test_usage_errors_of_tell_and_fail() -> None:
     works("new", "--items", "a,b,c")
-    for words in (["tell", "0"], ["tell", "x", "1"], ["tell"], ["tell", "0", "1", "--noise", "-1"], ["fail", "1.5"]):
-        said = run(*words)
-        assert (said.status, said.out) == (2, "")
+    for arguments in (["tell", "0"], ["tell", "x", "1"], ["tell"], ["tell", "0", "1", "--noise", "-1"], ["fail", "1.5"]):
+        output = run(*arguments)
+        assert (output.status, output.out) == (2, "")
 
 
 # ----------------------------------------------------------------------------------------------------------- optimize
 
 
-def optimize(command: str, budget: int = 6, *words: object, items: str = "a,b,c,d", method: str = "random") -> Said:
-    return run("optimize", "--items", items, "--command", command, "--budget", budget, "--method", method, *words)
+def optimize(command: str, budget: int = 6, *arguments: object, items: str = "a,b,c,d", method: str = "random") -> Output:
+    return run("optimize", "--items", items, "--command", command, "--budget", budget, "--method", method, *arguments)
 
 
-def test_settings_of_other_packages_stay_as_they_were() -> None:
-    """Optuna logs, and Python warns, after a command as it did before; and also where a storage is opened without one."""
+def test_settings_of_other_packages_are_restored() -> None:
+    """The log level of Optuna and the warning filters are the same after a command, or after opening a storage."""
     before = optuna.logging.get_verbosity(), [*warnings.filters]
     works("new", "one", "--items", "a,b,c")
     works("ask", "--json")
@@ -703,7 +727,7 @@ def test_settings_of_other_packages_stay_as_they_were() -> None:
     assert (optuna.logging.get_verbosity(), [*warnings.filters]) == before
 
 
-def test_optuna_logs_nothing_during_a_command_and_as_ever_after_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_optuna_logs_nothing_during_a_command_and_as_usual_afterwards(caplog: pytest.LogCaptureFixture) -> None:
     logger = optuna.logging.get_logger("optuna")
     logger.addHandler(caplog.handler)
     try:
@@ -716,7 +740,7 @@ def test_optuna_logs_nothing_during_a_command_and_as_ever_after_it(caplog: pytes
 
 
 def test_optimize_hides_no_other_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only that one of Optuna's functions is experimental is known, and said to nobody."""
+    """Only the warning that a function of Optuna is experimental is suppressed."""
 
     def start(self: Workers) -> None:
         warnings.warn("this is", ExperimentalWarning, stacklevel=1)
@@ -730,9 +754,9 @@ def test_optimize_hides_no_other_warnings(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(shown) == 1
 
 
-def test_optimize_improves_and_keeps_rules() -> None:
-    words = ["--items", "a,b,c,d,e,f", "--before", "c:a", "--budget", 16, "--initial", 6, "--method", "bops-h", "--json"]
-    *trials, summary = works("optimize", "--command", script(MISPLACED) + " {order}", *words).lines
+def test_optimize_improves_and_satisfies_constraints() -> None:
+    arguments = ["--items", "a,b,c,d,e,f", "--before", "c:a", "--budget", 16, "--initial", 6, "--method", "bops-h", "--json"]
+    *trials, summary = works("optimize", "--command", script(MISPLACED) + " {order}", *arguments).lines
     assert [trial["trial"] for trial in trials] == list(range(16))
     orders = [trial["point"]["order"] for trial in trials]
     assert all(order.index("c") < order.index("a") for order in orders)
@@ -744,25 +768,25 @@ def test_optimize_improves_and_keeps_rules() -> None:
     assert min(trial["value"] for trial in trials[6:]) < np.median([trial["value"] for trial in trials[:6]])
 
 
-def test_optimize_goes_on_until_the_budget_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimize_resumes_until_the_budget_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MERGEBO_STORAGE")
     command = script(MISPLACED + "open('log', 'a').write('x')\n") + " {order}"
-    said = optimize(command, 3)
-    assert said.status == 0
-    assert said.out.count("trial") >= 3
-    assert "Best: " in said.out
-    said = optimize(command, 3)
-    assert "study has 3 trials; the budget is spent." in said.out
-    assert "3 trials" in said.out
+    output = optimize(command, 3)
+    assert output.status == 0
+    assert output.out.count("trial") >= 3
+    assert "Best: " in output.out
+    output = optimize(command, 3)
+    assert "study has 3 trials; the budget is spent." in output.out
+    assert "3 trials" in output.out
     assert Path("log").read_text() == "xxx"
-    said = optimize(command, 5)
-    assert "study has 3 trials; going on." in said.out
+    output = optimize(command, 5)
+    assert "study has 3 trials; resuming." in output.out
     assert Path("log").read_text() == "xxxxx"
     assert "study: 5 done" in works("show").out
-    assert optimize(command, 5, "-q").out.count("trial") == 2  # how many, and which is best
+    assert optimize(command, 5, "-q").out.count("trial") == 2  # the number of trials, and the best of them
 
 
-def test_optimize_keeps_how_many_points_are_random() -> None:
+def test_optimize_keeps_the_number_of_initial_points() -> None:
     command = script(MISPLACED) + " {order}"
     optimize(command, 3)
     assert works("show", "--json").json["setup"]["initial"] == 1
@@ -776,25 +800,25 @@ def test_optimize_keeps_how_many_points_are_random() -> None:
 def test_optimize_refuses_another_space() -> None:
     command = script(MISPLACED) + " {order}"
     optimize(command, 1)
-    words = ["--command", command, "--budget", 2]
-    assert "is about something else" in refused("optimize", "--items", "a,b", *words)
-    assert "directions" in refused("optimize", "--items", "a,b,c,d", "--direction", "maximize", *words)
-    assert "is about something else" in refused("optimize", "--items", "a,b,c,d", "--before", "a:b", *words)
+    arguments = ["--command", command, "--budget", 2]
+    assert "has another space" in refused("optimize", "--items", "a,b", *arguments)
+    assert "directions" in refused("optimize", "--items", "a,b,c,d", "--direction", "maximize", *arguments)
+    assert "has another space" in refused("optimize", "--items", "a,b,c,d", "--before", "a:b", *arguments)
 
 
 def test_optimize_tries_every_order_once() -> None:
-    said = optimize(script(MISPLACED) + " {order}", 50, "--jobs", 3, items="a,b,c")
-    assert said.status == 0
-    assert "There is nothing left to try: all 6 points of the space were tried.\n6 trials\nBest: 0" in said.out
+    output = optimize(script(MISPLACED) + " {order}", 50, "--jobs", 3, items="a,b,c")
+    assert output.status == 0
+    assert "Nothing left to try: all 6 points of the space were tried.\n6 trials\nBest: 0" in output.out
     assert optimize(script(MISPLACED) + " {order}", 50, items="a,b,c").out.count("→") == 2  # only the best one
 
 
-def test_optimize_beside_a_person() -> None:
-    """Trials that somebody else has pending are not waited for, and not counted."""
+def test_optimize_ignores_pending_manual_trials() -> None:
+    """Pending trials of `ask` are neither awaited nor counted."""
     works("new", "--items", "a,b,c,d", "--method", "random")
     works("ask", "-k", 3)
-    said = optimize(script(MISPLACED) + " {order}", 4)
-    assert said.status == 0
+    output = optimize(script(MISPLACED) + " {order}", 4)
+    assert output.status == 0
     assert "study: 3 pending, 4 done" in works("show").out
     works("tell", 0, 1)
     assert "the budget is spent" in optimize(script(MISPLACED) + " {order}", 5).out
@@ -802,17 +826,20 @@ def test_optimize_beside_a_person() -> None:
 
 def test_optimize_maximizes_several_objectives() -> None:
     command = script("import sys\na = sys.argv[1:].index('a')\nprint('values', a, a * a)") + " {order}"
-    said = optimize(command, 20, "--direction", "maximize", "--direction", "minimize", "--json")
-    assert sorted(trial["value"] for trial in said.lines[-1]["best"])[0] == [0, 0]
-    assert len({trial["value"][0] for trial in said.lines[-1]["best"]}) == 4
-    assert "No other trial beats these" in optimize(command, 20, "--direction", "maximize", "--direction", "minimize").out
+    output = optimize(command, 20, "--direction", "maximize", "--direction", "minimize", "--json")
+    assert sorted(trial["value"] for trial in output.lines[-1]["best"])[0] == [0, 0]
+    assert len({trial["value"][0] for trial in output.lines[-1]["best"]}) == 4
+    assert (
+        "Pareto front (trials that no other trial dominates)"
+        in optimize(command, 20, "--direction", "maximize", "--direction", "minimize").out
+    )
 
 
 def test_optimize_passes_other_variables() -> None:
     code = "import json, sys\nopen('got', 'a').write(json.dumps(sys.argv[1:]) + '\\n')\nprint(1)"
-    words = ["--real", "heat=20:80", "--integer", "cycles=1:4", "--choice", "salt=K,Na", "--binary", "picks=2"]
+    options = ["--real", "heat=20:80", "--integer", "cycles=1:4", "--choice", "salt=K,Na", "--binary", "picks=2"]
     command = script(code) + " --heat={heat} {cycles} {salt} {picks} {order:-} {trial} {json}"
-    *trials, _ = optimize(command, 3, *words, "--json").lines
+    *trials, _ = optimize(command, 3, *options, "--json").lines
     got = [json.loads(line) for line in Path("got").read_text().splitlines()]
     for trial, arguments in zip(trials, got, strict=True):
         point = trial["point"]
@@ -827,53 +854,53 @@ def test_optimize_with_hostile_names() -> None:
     items = [item for item in HOSTILE if len(item) < 100]
     command = script("import json, sys\njson.dump(sys.argv[1:], open('got', 'w'))\nprint(1)") + " {order}"
     for shell in ([], ["--shell"]):
-        said = optimize(command, 1, "--study", f"[/] {shell}", *shell, items=quoted(items))
-        assert said.status == 0
+        output = optimize(command, 1, "--study", f"[/] {shell}", *shell, items=quoted(items))
+        assert output.status == 0
         got = json.loads(Path("got").read_text())
         assert sorted(got) == sorted(items)
-        assert " → ".join(got) in said.out
+        assert " → ".join(got) in output.out
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
-        ("nosuchprogram {order}", "there is no program 'nosuchprogram'"),
-        ("ls", "does not say where {order} should be"),
+        ("nosuchprogram {order}", "the program 'nosuchprogram' was not found"),
+        ("ls", "does not contain {order}"),
         ("ls {ordre}", "did you mean 'order'?"),
-        ("ls {order} {", "a lone {"),
+        ("ls {order} {", "unmatched {"),
         ("", "the command is empty"),
         ("ls {order} | sort", "add --shell"),
         ("ls '{order}", "quotes"),
     ],
 )
-def test_commands_that_cannot_be(command: str, said: str) -> None:
-    assert said in refused("optimize", "--items", "a,b,c", "--budget", 3, "--command", command)
+def test_invalid_commands(command: str, message: str) -> None:
+    assert message in refused("optimize", "--items", "a,b,c", "--budget", 3, "--command", command)
     assert not Path("studies.log").exists()
 
 
 @pytest.mark.parametrize(
-    "words", [["--budget", 0], ["--budget", "x"], ["--budget", 3, "--jobs", 0], ["--budget", 3, "--timeout", 0]]
+    "arguments", [["--budget", 0], ["--budget", "x"], ["--budget", 3, "--jobs", 0], ["--budget", 3, "--timeout", 0]]
 )
-def test_numbers_that_cannot_be(words: list[object]) -> None:
-    said = run("optimize", "--items", "a,b,c", "--command", "ls {order}", *words)
-    assert (said.status, said.out) == (2, "")
+def test_invalid_numbers(arguments: list[object]) -> None:
+    output = run("optimize", "--items", "a,b,c", "--command", "ls {order}", *arguments)
+    assert (output.status, output.out) == (2, "")
 
 
-def test_programs_that_fail_now_and_then() -> None:
+def test_programs_that_sometimes_fail() -> None:
     code = "import sys\nprint(1, '[/]', file=sys.stderr)\nassert sys.argv[1] != 'a', '[bold]'\nprint(2)"
-    said = optimize(script(code) + " {order}", 24)
-    assert said.status == 0
-    assert "18 trials, 6 failed" in said.out
-    assert "failed: the program ended with exit status 1" in said.out
-    assert "AssertionError: [bold]" in said.out
+    output = optimize(script(code) + " {order}", 24)
+    assert output.status == 0
+    assert "18 trials, 6 failed" in output.out
+    assert "failed: the program ended with exit code 1" in output.out
+    assert "AssertionError: [bold]" in output.out
     states = [trial["state"] for trial in works("show", "--json").json["trials"]]
     assert (states.count("done"), states.count("failed")) == (18, 6)
 
 
 @pytest.mark.parametrize(
-    ("code", "words", "said"),
+    ("code", "arguments", "message"),
     [
-        ("import sys; sys.exit(3)", [], "exit status 3"),
+        ("import sys; sys.exit(3)", [], "exit code 3"),
         ("import time; time.sleep(60)", ["--timeout", 0.3, "--jobs", 5], "took longer than 0.3 s"),
         ("print('3.5 seconds')", [], "should end with a number"),
         ("", [], "printed nothing"),
@@ -881,22 +908,22 @@ def test_programs_that_fail_now_and_then() -> None:
         ("print(1, 2)", ["--direction", "minimize"] * 3, "should end with 3 numbers"),
     ],
 )
-def test_a_program_that_never_works_is_given_up(code: str, words: list[object], said: str) -> None:
-    ended = optimize(script(code) + " {order}", 30, *words)
+def test_a_program_that_always_fails_is_aborted(code: str, arguments: list[object], message: str) -> None:
+    ended = optimize(script(code) + " {order}", 30, *arguments)
     assert ended.status == 1
-    assert "all failed, so this was given up" in ended.err
-    assert said in ended.err
+    assert "gave up, since the first" in ended.err
+    assert message in ended.err
     assert "Best" not in ended.out
     failed = works("show", "--json").json["trials"]
     assert 5 <= len([trial for trial in failed if trial["state"] == "failed"]) <= 10
 
 
 def test_a_budget_of_failures() -> None:
-    said = optimize(script("import sys; sys.exit(3)") + " {order}", 3, "--json")
-    assert said.status == 1
-    assert said.err == "mergebo: no trial gave a value\n"
-    assert said.lines[-1] == {"study": "study", "done": 0, "failed": 3, "best": []}
-    assert said.lines[0]["reason"].startswith("the program ended with exit status 3")
+    output = optimize(script("import sys; sys.exit(3)") + " {order}", 3, "--json")
+    assert output.status == 1
+    assert output.err == "mergebo: no trial completed\n"
+    assert output.lines[-1] == {"study": "study", "done": 0, "failed": 3, "best": []}
+    assert output.lines[0]["reason"].startswith("the program ended with exit code 3")
 
 
 def test_retries() -> None:
@@ -908,7 +935,7 @@ def test_retries() -> None:
 
 
 def test_jobs_run_at_the_same_time() -> None:
-    """Each program waits until three of them run, which never happens one after the other."""
+    """Each program waits until three of them are running."""
     code = """
 import os, time
 open("here" + os.environ["MERGEBO_TRIAL"], "w").close()
@@ -918,16 +945,16 @@ while sum(name.startswith("here") for name in os.listdir()) < 3:
     time.sleep(0.01)
 print(1)
 """
-    said = optimize(script(code) + " {order}", 3, "--jobs", 3)
-    assert said.status == 0
-    assert "3 trials\n" in said.out
+    output = optimize(script(code) + " {order}", 3, "--jobs", 3)
+    assert output.status == 0
+    assert "3 trials\n" in output.out
 
 
 def test_noisy_programs_are_run_again() -> None:
-    said = optimize(script("import time; print(time.time() % 1)") + " {order}", 8, "--noisy", items="a,b")
-    assert said.status == 0
-    assert "8 trials" in said.out
-    assert "mergebo best" in said.out
+    output = optimize(script("import time; print(time.time() % 1)") + " {order}", 8, "--noisy", items="a,b")
+    assert output.status == 0
+    assert "8 trials" in output.out
+    assert "mergebo best" in output.out
 
 
 def wait_for(path: str) -> None:
@@ -937,8 +964,8 @@ def wait_for(path: str) -> None:
         time.sleep(0.02)
 
 
-def test_stopping_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the middle: what is done stays, what was running is tried again, and nothing is counted twice."""
+def test_interrupting_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C keeps completed trials and requeues running ones, and nothing is counted twice."""
     monkeypatch.setenv("MERGEBO_STORAGE", "sqlite:///x.db")
     code = """
 import os, sys, time
@@ -949,9 +976,19 @@ if number >= 2 and not os.path.exists("quick"):
     time.sleep(60)
 print(number)
 """
-    words = ["optimize", "--items", "a,b,c,d", "--method", "random", "--budget", "6", "--command", script(code) + " {order}"]
+    arguments = [
+        "optimize",
+        "--items",
+        "a,b,c,d",
+        "--method",
+        "random",
+        "--budget",
+        "6",
+        "--command",
+        script(code) + " {order}",
+    ]
     with subprocess.Popen(
-        [sys.executable, "-m", "mergebo", *words, "--json", "--jobs", "2"],
+        [sys.executable, "-m", "mergebo", *arguments, "--json", "--jobs", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -963,7 +1000,7 @@ print(number)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert time.monotonic() - began < 20
-    assert "the same command goes on" in err
+    assert "the same command resumes the study" in err
     *trials, summary = map(json.loads, out.splitlines())
     assert {trial["trial"] for trial in trials} == {0, 1}
     assert summary["done"] == 2
@@ -975,8 +1012,8 @@ print(number)
     assert "is queued; `mergebo ask`" in refused("tell", number, 1)
 
     Path("quick").touch()
-    said = works(*words)
-    assert "study has 2 trials; going on." in said.out
+    output = works(*arguments)
+    assert "study has 2 trials; resuming." in output.out
     shown = works("show", "--json").json["trials"]
     assert [trial["state"] for trial in shown] == ["done"] * 6
     orders = [" ".join(trial["point"]["order"]) for trial in shown]
@@ -985,25 +1022,25 @@ print(number)
     assert Path("log").read_text().splitlines()[4:] == orders[2:]
 
 
-def test_stopping_before_anything_is_done() -> None:
+def test_interrupting_the_first_trial() -> None:
     """In this process: the first program sends the signal."""
     code = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(60)"
     before = signal.getsignal(signal.SIGINT)
-    said = optimize(script(code) + " {order}", 3)
-    assert said.status == 130
-    assert said.err.startswith("Stopped.")
+    output = optimize(script(code) + " {order}", 3)
+    assert output.status == 130
+    assert output.err.startswith("Interrupted.")
     assert signal.getsignal(signal.SIGINT) is before
     assert [trial["state"] for trial in works("show", "--json").json["trials"]] == ["queued"]
-    assert works("ask", "--json").json[0]["state"] == "pending"  # a person may take it, too
+    assert works("ask", "--json").json[0]["state"] == "pending"  # `ask` can take it over, too
 
 
 def test_the_live_table() -> None:
-    """What a terminal shows while programs run."""
-    words = ["--items", "a,b,c,d", "--budget", 4, "--method", "random", "--study", "[/] :smile:"]
-    said = run("optimize", "--command", script(MISPLACED) + " {order}", *words, out=Terminal())
-    assert (said.status, said.err) == (0, "")
-    assert "[/] :smile:: 4 of 4 trials, 0 running" in said.out
-    assert "best so far" in said.out
+    """The progress display in a terminal."""
+    arguments = ["--items", "a,b,c,d", "--budget", 4, "--method", "random", "--study", "[/] :smile:"]
+    output = run("optimize", "--command", script(MISPLACED) + " {order}", *arguments, out=Terminal())
+    assert (output.status, output.err) == (0, "")
+    assert "[/] :smile:: 4 of 4 trials, 0 running" in output.out
+    assert "best so far" in output.out
 
 
 # ------------------------------------------------------------------------------------------------------------- tables
@@ -1019,24 +1056,24 @@ def test_export_and_import() -> None:
     works("tell", 0, 1.5, "--study", "one")
     works("tell", 1, "-1e-300", "--noise", 0.25, "--study", "one")
     works("fail", 2, "--reason", 'a "bad", bad\nday', "--study", "one")
-    assert "4 trials are in all.csv." in works("export", "--out", "all.csv", "--study", "one").out
+    assert "Exported 4 trials to all.csv." in works("export", "--out", "all.csv", "--study", "one").out
     assert works("export", "--study", "one").out == Path("all.csv").read_text()
     works("new", "two", *EVERYTHING, "--method", "random")
-    assert "2 results were added." in works("import", "all.csv", "--study", "two").out
-    told = [
+    assert "Imported 2 results." in works("import", "all.csv", "--study", "two").out
+    done = [
         [trial for trial in works("show", "--study", name, "--json").json["trials"] if trial["state"] == "done"]
         for name in ("one", "two")
     ]
-    assert told[0] == told[1]
-    assert "0 results were added, 2 were there already." in works("import", "all.csv", "--study", "two").out
+    assert done[0] == done[1]
+    assert "Imported 0 results; skipped 2 that the study already has." in works("import", "all.csv", "--study", "two").out
     works("ask", "--study", "two")
 
 
-def test_noisy_results_are_added_again() -> None:
+def test_noisy_results_are_imported_again() -> None:
     works("new", "--items", "a,b,c", "--noisy")
     Path("t.csv").write_text("order,value\na>b>c,1\na>b>c,1\n")
     for count in (2, 4):
-        assert "2 results were added." in works("import", "t.csv").out
+        assert "Imported 2 results." in works("import", "t.csv").out
         assert len(works("show", "--json").json["trials"]) == count
 
 
@@ -1047,9 +1084,9 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[Space, list[str], list[tuple[dict[str, Any], list[float], list[float]]]]:
-    """A space with items of any name, directions, and results with their noise, which may be unknown."""
+    """A space with arbitrary item names, directions, and results whose noise may be unknown."""
     names = draw(NAMES)
-    shape = draw(shapes(low=2))
+    shape = draw(order_options(low=2))
     order = Permutation(**{**shape, "items": [names["abcdef".index(letter)] for letter in shape["items"]]})
     others: dict[str, Any] = {
         "heat": Real(-1e3, 1e6),
@@ -1073,9 +1110,9 @@ def tables(draw: st.DrawFn) -> tuple[Space, list[str], list[tuple[dict[str, Any]
 
 @given(given=tables())
 @settings(max_examples=60)
-def test_tables_are_read_as_they_were_written(given: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_tables_round_trip(given: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     space, directions, results = given
-    study = Study(optuna.create_study(directions=directions), Setup(space), None, "")
+    study = Study(optuna.create_study(directions=directions), StudyConfig(space), None, "")
     for point, values, noise in results:
         attributes = {NOISE: noise if len(noise) > 1 else noise[0]} if noise else {}
         made = optuna.create_trial(
@@ -1119,44 +1156,44 @@ GOOD = "1,a,b,c,3,K,0,1\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is empty"),
         ("\n \n", "is empty"),
         (GOOD, "has no column 'value'"),
         ("value,order 1,order 2\n1,a,b\n", "has no column 'order 3', 'k', 's', 'p 1', 'p 2'"),
         ("value," + HEAD, "the column 'value' more than once"),
-        (HEAD + GOOD + "x,a,b,c,3,K,0,1\n", "line 3: value is a number, got 'x'"),
-        (HEAD + ",a,b,c,3,K,0,1\n", "line 2: value is a number, got ''"),
-        (HEAD + "nan,a,b,c,3,K,0,1\n", "line 2: value is a finite number"),
-        (HEAD + '"1,234",a,b,c,3,K,0,1\n', "line 2: value is a number, got '1,234'"),
+        (HEAD + GOOD + "x,a,b,c,3,K,0,1\n", "line 3: value must be a number, got 'x'"),
+        (HEAD + ",a,b,c,3,K,0,1\n", "line 2: value must be a number, got ''"),
+        (HEAD + "nan,a,b,c,3,K,0,1\n", "line 2: value must be a finite number"),
+        (HEAD + '"1,234",a,b,c,3,K,0,1\n', "line 2: value must be a number, got '1,234'"),
         (HEAD + "1,a,b,d,3,K,0,1\n", "line 2: an item must be one of 'a', 'b', 'c', got 'd'"),
         (HEAD + "1,a,b,,3,K,0,1\n", "line 2: an item must be"),
         (HEAD + "1,a,b,b,3,K,0,1\n", "line 2: "),
-        (HEAD + "1,c,b,a,3,K,0,1\n", "line 2: ['c', 'b', 'a'] breaks these rules"),
-        (HEAD + "1,a,b,c,3.5,K,0,1\n", "line 2: k is a whole number, got '3.5'"),
+        (HEAD + "1,c,b,a,3,K,0,1\n", "line 2: ['c', 'b', 'a'] violates these constraints"),
+        (HEAD + "1,a,b,c,3.5,K,0,1\n", "line 2: k must be an integer, got '3.5'"),
         (HEAD + "1,a,b,c,99,K,0,1\n", "line 2: "),
         (HEAD + "1,a,b,c,3,Kk,0,1\n", "did you mean 'K'?"),
-        (HEAD + "1,a,b,c,3,K,0,0.5\n", "line 2: p is a whole number, got '0.5'"),
-        (HEAD + "1,a,b,c,3,K,0,2\n", "line 2: choices are 0 or 1"),
+        (HEAD + "1,a,b,c,3,K,0,0.5\n", "line 2: p must be an integer, got '0.5'"),
+        (HEAD + "1,a,b,c,3,K,0,2\n", "line 2: binary values are 0 or 1"),
         (HEAD + "1,a,b,c,3,K,0\n", "line 2: there are 7 cells for 8 columns"),
         (HEAD + "1,a,b,c,3,K,0,1,\n", "line 2: there are 9 cells for 8 columns"),
         (HEAD + '1,a,"b"x,c,3,K,0,1\n', "is not a table (CSV): line 2"),
         (HEAD + '1,a,"b,c,3,K,0,1\n', "is not a table (CSV): line 2"),
         (HEAD.replace("value", "value,noise") + "1,-2,a,b,c,3,K,0,1\n", "line 2: noise is a standard deviation"),
-        (HEAD + "x,a,b,c,3,K,0,1\n" * 20, "line 9: value is a number, got 'x'\n  and 12 more"),
+        (HEAD + "x,a,b,c,3,K,0,1\n" * 20, "line 9: value must be a number, got 'x'\n  and 12 more"),
         ("value,order,k,s,p 1,p 2\n1,a>b,3,K,0,1\n", "line 2: "),
         (HEAD.encode() + b"1,\xff,b,c,3,K,0,1\n", "is not a text file in UTF-8"),
     ],
 )
-def test_tables_that_cannot_be(text: str | bytes, said: str) -> None:
+def test_invalid_tables(text: str | bytes, message: str) -> None:
     works("new", "--items", "a,b,c", "--before", "a:b", "--integer", "k=1:9", "--choice", "s=K,Na", "--binary", "p=2")
     Path("t.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert said in refused("import", "t.csv")
+    assert message in refused("import", "t.csv")
     assert works("show", "--json").json["trials"] == []
 
 
-def test_files_that_cannot_be() -> None:
+def test_invalid_files() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
     works("ask")
     works("tell", 0, 1)
@@ -1164,13 +1201,13 @@ def test_files_that_cannot_be() -> None:
     assert "cannot be read: Is a directory" in refused("import", ".")
     assert "no/x.csv cannot be written: No such file" in refused("export", "--out", "no/x.csv")
     assert "no/x.png cannot be written: No such file" in refused("plot", "convergence", "--out", "no/x.png")
-    assert "leave one of them out" in refused("export", "--json", "--out", "x.csv")
+    assert "use one of them" in refused("export", "--json", "--out", "x.csv")
     Path("t.csv").write_text("value,order\n1,a|b|c\n")
     assert "between two items" in refused("import", "t.csv", "--separator", "")
-    assert "1 result was added." in works("import", "t.csv", "--separator", " | ").out
+    assert "Imported 1 result." in works("import", "t.csv", "--separator", " | ").out
 
 
-# ----------------------------------------------------------------------------------------------------------- pictures
+# ----------------------------------------------------------------------------------------------------------- plots
 
 
 STUDIES: dict[str, list[str]] = {
@@ -1185,41 +1222,32 @@ STUDIES: dict[str, list[str]] = {
 KINDS = {".png": b"\x89PNG", ".svg": b"<?xml", ".html": b"<!doctype html>"}
 
 
-@pytest.fixture
-def roughly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explanations from fewer random orders, which are quicker and look the same."""
-    monkeypatch.setattr(explanation, "ORDERS", 500)
-    monkeypatch.setattr(explanation, "JOINT", 100)
-
-
-def filled(name: str, count: int = 4) -> None:
-    """A study with results."""
-    words = STUDIES[name]
-    objectives = max(1, words.count("--direction"))
-    works("new", name, *words, "--method", "random")
+def make_study(name: str, count: int = 4) -> None:
+    """Create a study with results."""
+    arguments = STUDIES[name]
+    objectives = max(1, arguments.count("--direction"))
+    works("new", name, *arguments, "--method", "random")
     for trial in works("ask", "-k", count, "--json").json:
         items: list[str] = trial["point"]["order"]
         value = sum(slot * (len(item) + ord(item[0]) % 7) for slot, item in enumerate(items))
         works("tell", trial["trial"], *[value, len(items[0])][:objectives])
 
 
-@pytest.mark.usefixtures("roughly")
 @pytest.mark.parametrize("name", STUDIES)
-def test_pictures(name: str) -> None:
-    filled(name)
-    for kind, suffix in zip(pictures.DRAWN, [".png", ".svg", ".html", ".png", ".svg"], strict=True):
+def test_plots(name: str) -> None:
+    make_study(name)
+    for kind, suffix in zip(pictures.PLOTS, [".png", ".svg", ".html", ".png", ".svg"], strict=True):
         if name == "symmetric" and kind in ("precedence", "positions"):
             assert "see `neighbours`" in refused("plot", kind)
             continue
-        said = works("plot", kind, "--out", f"{kind}{suffix}")
-        assert said.out == f"{kind}{suffix}\n"
+        output = works("plot", kind, "--out", f"{kind}{suffix}")
+        assert output.out == f"{kind}{suffix}\n"
         assert Path(f"{kind}{suffix}").read_bytes().startswith(KINDS[suffix])
 
 
-@pytest.mark.usefixtures("roughly")
 @pytest.mark.parametrize("name", ["plain", "symmetric", "two objectives"])
-def test_the_page_needs_nothing_else(name: str) -> None:
-    filled(name)
+def test_the_page_is_self_contained(name: str) -> None:
+    make_study(name)
     path = works("plot").out.strip()
     assert path == f"{name.replace(' ', '-')}.html"
     page = Path(path).read_text()
@@ -1231,7 +1259,7 @@ def test_the_page_needs_nothing_else(name: str) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;" in page
 
 
-def test_pictures_of_one_result_and_of_awkward_names() -> None:
+def test_plots_of_one_result_and_of_unusual_names() -> None:
     works("new", "../[/] $x^$", "--items", "a,b", "--method", "random")
     works("ask")
     works("tell", 0, 1)
@@ -1239,20 +1267,22 @@ def test_pictures_of_one_result_and_of_awkward_names() -> None:
     assert works("plot", "convergence", "--json").json == {"study": "../[/] $x^$", "file": "x-convergence.png"}
     assert works("plot").out == "x.html\n"
     assert Path("x-neighbours.png").exists()
-    assert "ends in .png, .svg, .pdf or .html, got 'x.gif'" in refused("plot", "--out", "x.gif")
-    assert "ends in" in refused("plot", "precedence", "--out", "x")
-    assert "all pictures are a page: 'x.html'" in refused("plot", "--out", "x.png")
-    said = run("plot", "precedenc")
-    assert said.status == 2
-    assert "positions" in said.err
+    assert "must end in .png, .svg, .pdf or .html, got 'x.gif'" in refused("plot", "--out", "x.gif")
+    assert "must end in" in refused("plot", "precedence", "--out", "x")
+    assert "all plots together need an HTML page, such as 'x.html'" in refused("plot", "--out", "x.png")
+    output = run("plot", "precedenc")
+    assert output.status == 2
+    assert "positions" in output.err
 
 
 def test_good_orders_are_the_best_ones() -> None:
-    study = Study(optuna.create_study(direction="maximize"), Setup(Space(order=Permutation(items=list("abc")))), None, "")
+    study = Study(
+        optuna.create_study(direction="maximize"), StudyConfig(Space(order=Permutation(items=list("abc")))), None, ""
+    )
     for order, value in (("abc", 1), ("cab", 9), ("bca", 5), ("acb", 0)):
         held = params(study.space, {"order": list(order)})
         study.optuna.add_trial(optuna.create_trial(params=held, distributions=distributions(study.space), value=value))
-    slots, which = pictures._good_slots(study)
+    slots, which = pictures.good_slots(study)
     assert slots.tolist() == [[1, 2, 0], [2, 0, 1], [0, 1, 2]]  # of a, b and c
     assert which == "the best 3 orders"
     (image,) = pictures.precedence(study).axes[0].images
@@ -1274,8 +1304,8 @@ def test_sparkline() -> None:
     assert list(long) == sorted(long)
 
 
-def test_numbers_to_read() -> None:
-    assert [number(each) for each in (None, 3.0, -0.0, 0.1 + 0.2, 1234567.0, 1e20, 12345.678)] == [
+def test_format_number() -> None:
+    assert [format_number(each) for each in (None, 3.0, -0.0, 0.1 + 0.2, 1234567.0, 1e20, 12345.678)] == [
         "",
         "3",
         "0",
@@ -1284,13 +1314,13 @@ def test_numbers_to_read() -> None:
         "1e+20",
         "12345.7",
     ]
-    assert number(float("nan")) == "nan"
-    assert number(float("-inf")) == "-inf"
-    assert numbers([1.0, 2.5]) == "1, 2.5"
-    assert numbers(None) == ""
+    assert format_number(float("nan")) == "nan"
+    assert format_number(float("-inf")) == "-inf"
+    assert format_numbers([1.0, 2.5]) == "1, 2.5"
+    assert format_numbers(None) == ""
 
 
-def test_points_to_read() -> None:
+def test_point_text() -> None:
     assert point_text(None) == ""
     assert point_text({"order": ["b", "[/]"]}) == "b → [/]"
     point = {"order": ["a"], "heat": 1 / 3, "k": 7, "s": "K", "p": [0, 1, 1], "q": [2, 3]}
@@ -1299,20 +1329,20 @@ def test_points_to_read() -> None:
 
 def test_best_so_far_follows_the_direction() -> None:
     for direction, expected in (("minimize", [3.0, 1.0, 1.0]), ("maximize", [3.0, 3.0, 5.0])):
-        study = Study(optuna.create_study(direction=direction), Setup(Space(order=Permutation(2))), None, "")
+        study = Study(optuna.create_study(direction=direction), StudyConfig(Space(order=Permutation(2))), None, "")
         for value in (3.0, 1.0, 5.0):
             study.optuna.add_trial(optuna.create_trial(value=value))
         study.optuna.add_trial(optuna.create_trial(state=optuna.trial.TrialState.FAIL))
         assert best_so_far(study, study.trials()) == expected
 
 
-def test_what_cannot_be_seen_is_escaped() -> None:
-    assert visible("größe 🎈 👨‍👩‍👧") == "größe 🎈 👨‍👩‍👧"
-    assert visible("a\tb\x1b[31m\n\udcff") == "a\\tb\\x1b[31m\\n\\udcff"
+def test_control_characters_are_escaped() -> None:
+    assert escape_control("größe 🎈 👨‍👩‍👧") == "größe 🎈 👨‍👩‍👧"
+    assert escape_control("a\tb\x1b[31m\n\udcff") == "a\\tb\\x1b[31m\\n\\udcff"
 
 
-def test_words_without_rules() -> None:
-    assert Words("a,b").space() == Space(order=Permutation(items=["a", "b"]))
-    with pytest.raises(ArgumentError, match="more than once"):
-        Words("a,a").space()
-    assert Words("a,a", repeated=True).space().size == 1
+def test_space_options_without_constraints() -> None:
+    assert SpaceOptions("a,b").space() == Space(order=Permutation(items=["a", "b"]))
+    with pytest.raises(ArgumentError, match="duplicate items: 'a'"):
+        SpaceOptions("a,a").space()
+    assert SpaceOptions("a,a", repeated=True).space().size == 1

@@ -1,4 +1,4 @@
-"""The decorators for what is deprecated or experimental, and when deprecated names are removed."""
+"""The decorators `deprecated` and `experimental`, and the removal of deprecated names."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Old:
 
 @deprecated(since="0.2", removed_in="0.4")
 class Base(ABC):
-    """An abstract class that keeps a list of its subclasses."""
+    """An abstract class that records its subclasses."""
 
     subclasses: list[str] = []  # noqa: RUF012
 
@@ -75,7 +75,7 @@ class Base(ABC):
 
 
 def caught(use: Callable[[], object], category: type[Warning] = DeprecationWarning) -> str:
-    """The message of the only warning of a call, which must point into this file, at the code of the call."""
+    """The message of the single warning of a call, which must point to the line of the call in this file."""
     with warnings.catch_warnings(record=True) as record:
         warnings.simplefilter("always")
         use()
@@ -115,7 +115,7 @@ def test_class() -> None:
     with pytest.warns(DeprecationWarning, match="Old"):
         old = Old(3)
     assert isinstance(old, Old)
-    assert copy.deepcopy(old) == pickle.loads(pickle.dumps(old)) == old  # no warning: nobody wrote its name
+    assert copy.deepcopy(old) == pickle.loads(pickle.dumps(old)) == old  # no warning: the code does not use its name
 
 
 def test_subclass_of_class() -> None:
@@ -142,17 +142,17 @@ def test_subclass_of_abstract_class_with_init_subclass() -> None:
 
 
 def removals(source: str) -> list[tuple[str, str]]:
-    """`since` and `removed_in` of every use of the decorator in a file."""
+    """`since` and `removed_in` of every use of the decorator in a source file."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", None)) == "deprecated":
-            settings = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
+            settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
             found.append((settings["since"], settings["removed_in"]))
     return found
 
 
-def is_kept(since: str, removed_in: str, version: str) -> bool:
-    """Whether a deprecation keeps the policy of docs/releasing.md, and need not be removed in this version yet."""
+def may_exist(since: str, removed_in: str, version: str) -> bool:
+    """Whether a deprecation follows the policy of docs/releasing.md and is not due for removal in this version."""
     first, last = Version(since), Version(removed_in)
     at_least_two = last.major > first.major or last.minor - first.minor >= 2
     return at_least_two and Version(Version(version).base_version) < last
@@ -163,7 +163,7 @@ def test_removals_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "removed_in", "version", "kept"),
+    ("since", "removed_in", "version", "expected"),
     [
         ("0.2", "0.4", "0.3.7", True),
         ("0.2", "0.4", "0.4.0", False),
@@ -174,11 +174,11 @@ def test_removals_are_found() -> None:
         ("0.9", "0.11", "0.10.0", True),
     ],
 )
-def test_policy(since: str, removed_in: str, version: str, kept: bool) -> None:
-    assert is_kept(since, removed_in, version) is kept
+def test_policy(since: str, removed_in: str, version: str, expected: bool) -> None:
+    assert may_exist(since, removed_in, version) is expected
 
 
 def test_nothing_deprecated_is_overdue() -> None:
     for path in Path(mergebo.__file__).parent.rglob("*.py"):
         for since, removed_in in removals(path.read_text()):
-            assert is_kept(since, removed_in, mergebo.__version__), f"{path}: since {since}, to be removed in {removed_in}"
+            assert may_exist(since, removed_in, mergebo.__version__), f"{path}: since {since}, to be removed in {removed_in}"

@@ -1,6 +1,6 @@
-"""The scripts in examples/ run, and come to what they say: gains are gains, rules are kept, programs compute the same.
+"""The scripts in examples/ run and do what they claim: improvements are real, constraints hold, programs stay correct.
 
-`columns.py` is run by the tests of the command line's page.
+`columns.py` is run by the tests of the command line page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Names = dict[str, Any]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Names]:
-    """Runs a script as `python examples/NAME.py` does, with a picture, and gives what its names stand for at the end."""
+    """Runs a script like `python examples/NAME.py` with a figure, and returns its global variables."""
 
     def script(name: str, *arguments: str) -> Names:
         picture = tmp_path / "picture.png"
@@ -57,7 +57,7 @@ def is_before(order: list[str], first: str, second: str) -> bool:
 def test_order_of_addition(run: Callable[..., Names]) -> None:
     names = run("order_of_addition")
     found, drawn = names["found"], names["drawn"]
-    assert len(found.trials) == len(drawn.trials) == names["DAYS"] * names["A_DAY"]
+    assert len(found.trials) == len(drawn.trials) == names["DAYS"] * names["PER_DAY"]
     assert found.trials[:18] == drawn.trials[:18]
     assert 14.2 <= names["losses"][-1] < names["random_losses"][-1]
     for trial in found.trials:
@@ -72,14 +72,14 @@ def test_compiler_passes(run: Callable[..., Names], capsys: pytest.CaptureFixtur
     assert auto.trials[:20] == random.trials[:20]
     assert "t3 = and" in capsys.readouterr().out
     rng = np.random.default_rng(0)
-    for _ in range(20):  # any passes, in any order, once or twice: an error if a program computes something else
+    for _ in range(20):  # random passes, possibly repeated: an error if a program computes something else
         names["cost"](rng.choice(list(names["PASSES"]), 15).tolist())
 
     def wrong(function: Any, program: Any) -> Any:
         return function._replace(result=0)
 
     names["PASSES"]["fold"] = wrong
-    with pytest.raises(SystemExit, match="computes something else after fold"):
+    with pytest.raises(SystemExit, match="computes a wrong result after fold"):
         names["cost"](["fold"])
 
 
@@ -89,7 +89,7 @@ def test_warehouse_routing(run: Callable[..., Names]) -> None:
     assert charge(rounds["auto"]) < 0.95 * charge(rounds["random"])
     assert charge(rounds["random"]) <= charge(rounds["nearest first"])
     for order in rounds.values():
-        assert all(is_before(order, *pair) for pair in names["RULES"])
+        assert all(is_before(order, *pair) for pair in names["BEFORE"])
         assert order.index("frozen peas") >= names["LATE"][0]
     stops = [names["TABLE"], *(square for square, _ in names["STOPS"].values())]
     for here, there in pairwise(stops):
@@ -99,7 +99,7 @@ def test_warehouse_routing(run: Callable[..., Names]) -> None:
         assert len(walked) - 1 == names["metres"][names["number"][here], names["number"][there]]
 
 
-if find_spec("botorch") is not None:  # the script has a kernel, too
+if find_spec("botorch") is not None:  # the script also has a kernel
     with patch.dict(METHODS):
         NETWORK = runpy.run_path(str(EXAMPLES / "sorting_network.py"), run_name="sorting_network")
     TestBoseNelson, TestBoseNelsonKernel = NETWORK["TestBoseNelson"], NETWORK["TestBoseNelsonKernel"]
@@ -109,18 +109,18 @@ if find_spec("botorch") is not None:  # the script has a kernel, too
 def test_sorting_network(run: Callable[..., Names]) -> None:
     names = run("sorting_network", "--seeds", "2")
     assert np.mean(names["ends"]["bose-nelson"]) < np.mean(names["ends"]["random"])
-    assert not names["spare"]
-    for n in range(1, 15):  # the promise of sorts=True, kept
+    assert not names["redundant"]
+    for n in range(1, 15):  # as promised by sorts=True
         assert names["NetworkMap"](n, list(names["bose_nelson"](n))).lossless
 
 
 @pytest.mark.needs_torch
 def test_botorch_loop(run: Callable[..., Names]) -> None:
     names = run("botorch_loop")
-    for ours, theirs in zip(names["ours"], names["theirs"], strict=True):
-        assert len(ours) == len(theirs) == names["BUDGET"]
-        np.testing.assert_array_equal(ours[: names["INITIAL"]], theirs[: names["INITIAL"]])
-    assert np.mean([run.min() for run in names["ours"]]) < np.mean([run.min() for run in names["theirs"]])
+    for found, baseline in zip(names["found"], names["baseline"], strict=True):
+        assert len(found) == len(baseline) == names["BUDGET"]
+        np.testing.assert_array_equal(found[: names["INITIAL"]], baseline[: names["INITIAL"]])
+    assert np.mean([run.min() for run in names["found"]]) < np.mean([run.min() for run in names["baseline"]])
     assert names["explained"]["Merge, ranks"] > 0.2
 
 
@@ -153,7 +153,7 @@ def test_sorting_kernels(run: Callable[..., Names], capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("name", PERCENT)
 def test_cells(name: str) -> None:
-    """A percent script opens as a notebook: text cells hold comments alone, code cells code."""
+    """A percent script opens as a notebook: text cells have only comments, code cells have code."""
     text = (EXAMPLES / f"{name}.py").read_text()
     _, *cells = re.split(r"^# %%", text, flags=re.MULTILINE)
     assert len(cells) > 8

@@ -1,4 +1,4 @@
-"""Jobs, records, runners: equal conditions for all methods, and nothing lost or done twice, whatever is killed."""
+"""Jobs, records and runners: equal conditions for all methods; no job is lost or run twice, whatever is killed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import pytest
 from typer.testing import CliRunner
 
 from mergebo import permutations, problems
-from mergebo.calls import read_call, split_calls, write_call
+from mergebo._names import read_call, split_calls, write_call
 from mergebo.cli import app
 from mergebo.cli.bench import read_seeds
 from mergebo.errors import ArgumentError, RecordFileError
 from mergebo.experiments import SUITES, Job, Record, Store, get_suite, run_jobs
-from mergebo.experiments.jobs import check_method, run
-from mergebo.experiments.solvers import SOLVERS, decode_coins
+from mergebo.experiments.competitors import COMPETITORS, decode_coins
+from mergebo.experiments.jobs import check_method, run_job
 from mergebo.optimizers import Optimizer
 
 ROOT = Path(__file__).parents[1]
@@ -38,24 +38,24 @@ def values(folder: Path) -> dict[str, tuple[float, ...]]:
 # -------------------------------------------------------------------------------------------------------- names, suites
 
 
-def test_calls_are_read_as_they_are_written() -> None:
+def test_calls_round_trip() -> None:
     assert read_call("mergebo") == ("mergebo", {})
     assert read_call(write_call("a-b", {"x": 1, "y": "z", "w": (1, 2)})) == ("a-b", {"x": 1, "y": "z", "w": (1, 2)})
     assert split_calls("a, b(c=1,d=2),e") == ["a", "b(c=1,d=2)", "e"]
     for wrong in ("a(", "a(1)", "a(b=c)", "a b"):
-        with pytest.raises(ArgumentError, match=r"reads? like"):
+        with pytest.raises(ArgumentError, match=r"(has|have) the form"):
             read_call(wrong)
 
 
-def test_seeds_are_read() -> None:
+def test_seeds_are_parsed() -> None:
     assert read_seeds("0-3,7,2") == [0, 1, 2, 3, 7]
     for wrong in ("3-1", "a", "", "1-"):
-        with pytest.raises(ArgumentError, match="seeds read like"):
+        with pytest.raises(ArgumentError, match="seeds must look like"):
             read_seeds(wrong)
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_suites_are_what_they_should_be(name: str) -> None:
+def test_suites_are_consistent(name: str) -> None:
     suite = get_suite(name)
     jobs = suite.jobs()
     assert len({job.key for job in jobs}) == len(jobs) == len(suite.cases) * len(suite.methods) * len(suite.seeds)
@@ -73,8 +73,8 @@ def test_methods_of_suites_can_be_run(name: str) -> None:
         check_method(method)
 
 
-def test_the_honest_suite_is_relabelled_and_has_many_classes() -> None:
-    suite = SUITES["honest"]
+def test_the_holdout_suite_is_relabelled_and_has_13_classes() -> None:
+    suite = SUITES["holdout"]
     assert all(case.relabelled for case in suite.cases)
     groups = [case.group for case in suite.cases]
     assert len(set(groups)) == 13
@@ -83,7 +83,7 @@ def test_the_honest_suite_is_relabelled_and_has_many_classes() -> None:
 
 
 def test_published_records_belong_to_their_suites() -> None:
-    """A suite may grow, but what was run for it is not to be run again."""
+    """A suite can grow, but its existing records must remain valid."""
     for folder in (Path(__file__).parents[1] / "docs" / "results").iterdir():
         if folder.is_dir():
             suite = get_suite(folder.name)
@@ -93,11 +93,11 @@ def test_published_records_belong_to_their_suites() -> None:
             assert all(job.key in wanted for job in ran), folder.name
 
 
-def test_methods_are_designed_and_judged_on_different_instances() -> None:
-    designed, judged = ({case.problem for case in SUITES[name].cases} for name in ("design", "honest"))
-    assert not designed & judged
+def test_methods_are_designed_and_evaluated_on_different_instances() -> None:
+    designed, evaluated = ({case.problem for case in SUITES[name].cases} for name in ("design", "holdout"))
+    assert not designed & evaluated
     assert not any("seed=9" in problem for problem in designed)
-    assert all("seed=9" in case.problem for name in ("honest", "large") for case in SUITES[name].cases)
+    assert all("seed=9" in case.problem for name in ("holdout", "large") for case in SUITES[name].cases)
 
 
 def test_the_paper_suites_have_the_papers_budgets() -> None:
@@ -108,7 +108,7 @@ def test_the_paper_suites_have_the_papers_budgets() -> None:
     assert "budget" not in job.settings
 
 
-def test_unknown_names_are_explained() -> None:
+def test_unknown_names_raise_with_a_suggestion() -> None:
     with pytest.raises(ArgumentError, match="did you mean 'smoke'"):
         get_suite("smoky")
     with pytest.raises(ArgumentError, match="did you mean 'optuna-tpe'"):
@@ -122,29 +122,29 @@ def test_unknown_names_are_explained() -> None:
 # ----------------------------------------------------------------------------------------------------------------- jobs
 
 
-@pytest.mark.parametrize("method", ["bops-h", "local-search", "genetic", *SOLVERS])
+@pytest.mark.parametrize("method", ["bops-h", "local-search", "genetic", *COMPETITORS])
 def test_all_methods_start_from_the_same_design_and_keep_to_the_budget(method: str) -> None:
     job = Job("tsp:random(n=9,seed=900)", method, 3, 16, 8, relabelled=True)
-    reference = run(Job("tsp:random(n=9,seed=900)", "random", 3, 16, 8, relabelled=True))
-    record = run(job)
+    reference = run_job(Job("tsp:random(n=9,seed=900)", "random", 3, 16, 8, relabelled=True))
+    record = run_job(job)
     assert len(record.values) == 16
     assert sorted(record.values[:8]) == sorted(reference.values[:8])
     assert record.values[8:] != reference.values[8:]
     assert job.make_problem().evaluate_rows(np.array(record.best, np.int64)) == min(record.values)
 
 
-@pytest.mark.parametrize("method", ["mergebo", *SOLVERS])
-def test_a_job_gives_the_same_values_again(method: str) -> None:
+@pytest.mark.parametrize("method", ["mergebo", *COMPETITORS])
+def test_jobs_are_reproducible(method: str) -> None:
     job = Job("lop:planted(n=8,seed=900)", method, 1, 12, 6, relabelled=True)
-    assert run(job).values == run(job).values
+    assert run_job(job).values == run_job(job).values
 
 
 @pytest.mark.parametrize("method", ["random", "bops-h", "optuna-tpe"])
 def test_the_design_is_the_protocols(method: str) -> None:
-    """And the settings are the method's own."""
+    """The settings are those of the method."""
     jobs = {name: Job("ttp:random(n=6,seed=1)", method, 1, 4, 4, name) for name in ("", "paper-high")}
-    values = {name: run(job).values for name, job in jobs.items()}
-    for name, design in (("", "spread"), ("paper-high", "uniform")):
+    values = {name: run_job(job).values for name, job in jobs.items()}
+    for name, design in (("", "stratified"), ("paper-high", "uniform")):
         assert jobs[name].design == design
         assert "design" not in jobs[name].settings
         optimizer = Optimizer(jobs[name].make_problem().space, "random", seed=1, initial=4, design=design)
@@ -155,30 +155,30 @@ def test_the_design_is_the_protocols(method: str) -> None:
 def test_settings_come_from_the_protocol_unless_the_method_has_its_own() -> None:
     job = Job("tsp:pcb15-0", "mergebo(acquisition='ucb')", 0, 30, 20, protocol="paper-low")
     assert job.settings["acquisition"] == "ucb"
-    assert job.settings["randoms"] == 10
+    assert job.settings["random_starts"] == 10
     assert Job("tsp:pcb15-0", "optuna-tpe", 0, 30, 20, protocol="paper-low").settings == {}
 
 
-def test_relabelling_is_the_same_for_all_methods_and_another_for_each_seed() -> None:
+def test_relabelling_depends_on_the_seed_but_not_on_the_method() -> None:
     jobs = [Job("qap:chr12a", method, seed, 5, 2, relabelled=True) for method, seed in (("a", 0), ("b", 0), ("a", 1))]
     values = [float(job.make_problem().evaluate_rows(np.arange(12))) for job in jobs]
     assert values[0] == values[1] != values[2]
 
 
 def test_exhausted_spaces_end_a_run() -> None:
-    assert len(run(Job("tsp:random(n=3,seed=1)", "random", 0, 50, 2)).values) == 6
+    assert len(run_job(Job("tsp:random(n=3,seed=1)", "random", 0, 50, 2)).values) == 6
 
 
-def test_solvers_take_orders_with_choices_where_they_can() -> None:
+def test_competitors_support_binary_variables_where_possible() -> None:
     job = Job("ttp:random(n=6,seed=1)", "optuna-tpe", 0, 8, 4)
-    assert len(run(job).values) == 8
-    assert len(run(Job(job.problem, "random-bits", 0, 8, 4)).values) == 8
+    assert len(run_job(job).values) == 8
+    assert len(run_job(Job(job.problem, "random-bits", 0, 8, 4)).values) == 8
     with pytest.raises(NotImplementedError, match="orders alone"):
-        run(Job(job.problem, "pymoo-ga", 0, 8, 4))
+        run_job(Job(job.problem, "pymoo-ga", 0, 8, 4))
 
 
 def test_random_bits_are_not_uniform_orders() -> None:
-    """What the audit is about: with no model at all, orders decoded from coin flips keep something of the numbering."""
+    """The reason for the suite `numbering`: orders decoded from random bits are correlated with the numbering."""
     rng = np.random.default_rng(0)
     decoded = np.array([decode_coins(100, rng) for _ in range(300)])
     uniform = permutations.sample(100, 300, seed=0)
@@ -187,8 +187,8 @@ def test_random_bits_are_not_uniform_orders() -> None:
     assert steps[0] < 0.95 * steps[1]
 
 
-def test_records_say_what_made_them() -> None:
-    record = run(Job("tsp:random(n=6,seed=1)", "bops-h", 0, 8, 4))
+def test_records_have_versions_and_timings() -> None:
+    record = run_job(Job("tsp:random(n=6,seed=1)", "bops-h", 0, 8, 4))
     assert record.made_with["mergebo"] == __import__("mergebo").__version__
     assert 0 < record.seconds["fit"] < record.seconds["ask"] < record.seconds["total"]
     assert Record.from_line(record.to_line()) == record
@@ -197,9 +197,9 @@ def test_records_say_what_made_them() -> None:
 # ---------------------------------------------------------------------------------------------------------------- store
 
 
-def test_a_line_cut_anywhere_costs_that_line_only(tmp_path: Path) -> None:
+def test_a_truncated_line_loses_only_that_record(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    first, second = run(TINY), run(Job(**{**vars(TINY), "seed": 1}))
+    first, second = run_job(TINY), run_job(Job(**{**vars(TINY), "seed": 1}))
     store.add(first)
     whole = len(store.path.read_bytes())
     store.add(second)
@@ -215,9 +215,9 @@ def test_a_line_cut_anywhere_costs_that_line_only(tmp_path: Path) -> None:
         again.close()
 
 
-def test_a_spoilt_line_is_named(tmp_path: Path) -> None:
+def test_an_invalid_line_is_reported(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.add(run(TINY))
+    store.add(run_job(TINY))
     with store.path.open("a") as file:
         file.write("{}\n")
     with pytest.raises(RecordFileError, match=r"records\.jsonl, line 2"):
@@ -241,8 +241,8 @@ time.sleep(60)
     other.kill()
     other.wait()
     assert store.claim(TINY)
-    store.add(run(TINY))
-    assert not store.claim(TINY)  # it is done
+    store.add(run_job(TINY))
+    assert not store.claim(TINY)  # done
     other.stdout.close()
 
 
@@ -258,42 +258,42 @@ def bench(*arguments: str, **options: object) -> subprocess.Popen[str]:
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("uninterrupted")
     outcome = run_jobs(SMOKE.jobs(), folder)
-    assert (outcome.done, outcome.before, outcome.failed) == (24, 0, ())
+    assert (outcome.done, outcome.already_done, outcome.failed) == (24, 0, ())
     return folder
 
 
-def test_a_second_run_has_nothing_to_do(uninterrupted: Path) -> None:
+def test_a_second_run_does_nothing(uninterrupted: Path) -> None:
     before = (uninterrupted / "records.jsonl").read_bytes()
     outcome = run_jobs(SMOKE.jobs(), uninterrupted)
-    assert (outcome.done, outcome.before) == (0, 24)
+    assert (outcome.done, outcome.already_done) == (0, 24)
     assert (uninterrupted / "records.jsonl").read_bytes() == before
 
 
-def test_killed_runs_go_on_to_the_same_values(uninterrupted: Path, tmp_path: Path) -> None:
-    kept = 0
+def test_killed_runs_resume_to_the_same_values(uninterrupted: Path, tmp_path: Path) -> None:
+    stored = 0
     for kill in range(1, 4):
         process = bench("--out", str(tmp_path), "--jobs", "2")
-        wanted = kept + 5
-        while process.poll() is None and kept < wanted:
+        target = stored + 5
+        while process.poll() is None and stored < target:
             time.sleep(0.01)
             path = tmp_path / "records.jsonl"
-            kept = path.read_bytes().count(b"\n") if path.exists() else 0
-        assert process.poll() is None, f"it ended before it could be killed the {kill}. time"
+            stored = path.read_bytes().count(b"\n") if path.exists() else 0
+        assert process.poll() is None, f"the process ended before kill {kill}"
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        assert kept <= len(values(tmp_path)) < 24
+        assert stored <= len(values(tmp_path)) < 24
     assert bench("--out", str(tmp_path)).wait() == 0
     assert values(tmp_path) == values(uninterrupted)
 
 
 def test_two_runners_share_the_work(uninterrupted: Path, tmp_path: Path) -> None:
     runners = [bench("--out", str(tmp_path), stdout=subprocess.PIPE) for _ in range(2)]
-    said = [runner.communicate()[0] for runner in runners]
+    outputs = [runner.communicate()[0] for runner in runners]
     assert [runner.returncode for runner in runners] == [0, 0]
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     assert len(lines) == len({json.dumps(json.loads(line)["job"]) for line in lines}) == 24
     assert values(tmp_path) == values(uninterrupted)
-    done = [int(re.match(r"(\d+) jobs done", text)[1]) for text in said]  # type: ignore[index]
+    done = [int(re.match(r"(\d+) jobs done", text)[1]) for text in outputs]  # type: ignore[index]
     assert sum(done) == 24
 
 
@@ -305,16 +305,16 @@ def test_a_failing_job_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     assert failure.job == broken
     assert "Traceback" in failure.error
     assert "orders alone" in failure.error
-    assert run_jobs([broken, TINY], tmp_path).before == 1  # a failure is tried again
+    assert run_jobs([broken, TINY], tmp_path).already_done == 1  # the failed job is retried
 
 
-def test_a_run_leaves_warnings_as_they_were(tmp_path: Path) -> None:
+def test_a_run_restores_the_warning_filters(tmp_path: Path) -> None:
     before = [*warnings.filters]
     run_jobs([TINY], tmp_path)
     assert [*warnings.filters] == before
 
 
-def test_a_killed_worker_process_costs_no_other_job(uninterrupted: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_process_loses_no_job(uninterrupted: Path, tmp_path: Path) -> None:
     process = bench("--out", str(tmp_path), "--jobs", "2")
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     path = tmp_path / "records.jsonl"
@@ -328,14 +328,14 @@ def test_a_killed_worker_process_costs_no_other_job(uninterrupted: Path, tmp_pat
     assert values(tmp_path) == values(uninterrupted)
 
 
-def deadly(job: Job, load: None) -> Record:
+def kills_its_process(job: Job, load: None) -> Record:
     if job.seed == 1:
         os._exit(9)
-    return run(job)
+    return run_job(job)
 
 
-def test_a_job_that_kills_its_process_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mergebo.experiments.runner.attempt", deadly)
+def test_a_job_that_kills_its_process_is_identified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mergebo.experiments.runner.attempt", kills_its_process)
     jobs = [Job(**{**vars(TINY), "seed": seed}) for seed in range(4)]
     outcome = run_jobs(jobs, tmp_path, workers=2)
     assert outcome.done == 3
@@ -343,7 +343,7 @@ def test_a_job_that_kills_its_process_is_found_out(tmp_path: Path, monkeypatch: 
     assert "killed" in outcome.failed[0].error
 
 
-def test_a_cluster_loses_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
+def test_a_cluster_can_lose_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
     where = tmp_path / "scheduler.json"
 
     def dask(*arguments: str) -> subprocess.Popen[bytes]:
@@ -353,7 +353,7 @@ def test_a_cluster_loses_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
     scheduler = dask("scheduler", "--port", "0", "--no-dashboard")
     workers = [dask("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard") for _ in range(2)]
     try:
-        while not where.exists() or not where.read_text().rstrip().endswith("}"):  # it is there before it is written
+        while not where.exists() or not where.read_text().rstrip().endswith("}"):  # the file is created before it is written
             assert scheduler.poll() is None
             time.sleep(0.05)
         out = tmp_path / "out"
@@ -384,36 +384,36 @@ def test_progress_is_shown_with_failures(tmp_path: Path, capsys: pytest.CaptureF
     assert "1 failed" in shown
 
 
-def test_a_bench_run_that_is_interrupted_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_bench_run_says_how_to_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*arguments: object, **settings: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("mergebo.experiments.run_jobs", interrupted)
     result = CliRunner().invoke(app, ["bench", "run", "--suite", "smoke", "--out", str(tmp_path)])
     assert result.exit_code == 130
-    assert "the same command goes on" in result.output
+    assert "the same command resumes the run" in result.output
 
 
-def test_bench_run_says_what_it_did(tmp_path: Path) -> None:
-    ask = CliRunner().invoke
+def test_bench_run_reports_its_jobs(tmp_path: Path) -> None:
+    invoke = CliRunner().invoke
     wanted = ["bench", "run", "--suite", "smoke", "--methods", "random", "--seeds", "0-1", "--out", str(tmp_path), "--quiet"]
-    result = ask(app, wanted)
+    result = invoke(app, wanted)
     assert result.exit_code == 0, result.output
-    assert "4 jobs done, 0 were there already" in result.output
-    result = ask(app, [*wanted, "--only", "lop"])
-    assert "0 jobs done, 2 were there already" in result.output
-    result = ask(app, [*wanted, "--only", "chess"])
+    assert "4 jobs done, 0 were already done" in result.output
+    result = invoke(app, [*wanted, "--only", "lop"])
+    assert "0 jobs done, 2 were already done" in result.output
+    result = invoke(app, [*wanted, "--only", "chess"])
     assert isinstance(result.exception, ArgumentError)
     assert "tsp:random" in str(result.exception)
 
 
-def test_bench_run_fails_with_the_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_bench_run_shows_the_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mergebo.experiments import runner
 
     def broken(job: Job) -> Record:
         raise RuntimeError("the well is dry")
 
-    monkeypatch.setattr(runner, "run", broken)
+    monkeypatch.setattr(runner, "run_job", broken)
     options = ["--suite", "smoke", "--methods", "random", "--seeds", "0", "--out", str(tmp_path), "--quiet"]
     result = CliRunner().invoke(app, ["bench", "run", *options])
     assert result.exit_code == 1
@@ -421,7 +421,7 @@ def test_bench_run_fails_with_the_traceback(tmp_path: Path, monkeypatch: pytest.
     assert "2 jobs failed" in result.output
 
 
-def test_the_command_line_explains_mistakes() -> None:
+def test_the_command_line_explains_errors() -> None:
     command = [sys.executable, "-m", "mergebo", "bench", "run", "--suite", "paper-lo", "--out", "x"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2

@@ -1,4 +1,4 @@
-"""What the page on extending shows passes the suites that it names: its classes, tests included, are here as it has them."""
+"""The code of docs/extend.md: its blocks are executed here, so its conformance suites run as tests of this file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ for block in BLOCKS:
     exec(compile(block, "docs/extend.md", "exec"), globals())
 
 
-def test_each_is_short() -> None:
+def test_blocks_are_short() -> None:
     assert len(BLOCKS) == 5
     assert max(block.count("\n") for block in BLOCKS) < 40
 
 
-def test_ones_own_are_compared_with_others(shell: Callable[[str], str], tmp_path: Path) -> None:
+def test_own_methods_run_in_benchmarks(shell: Callable[[str], str], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("".join(re.sub(r" *del METHODS.*\n", "", block) for block in BLOCKS))
     (commands,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     assert "18 jobs done" in shell(commands)
@@ -33,12 +33,12 @@ def test_ones_own_are_compared_with_others(shell: Callable[[str], str], tmp_path
 
 
 @pytest.mark.parametrize("path", ["no-such.py", "docs", "README.md"])
-def test_only_python_files_are_loaded(path: str) -> None:
+def test_load_rejects_other_files(path: str) -> None:
     with pytest.raises(errors.ArgumentError, match=f"a Python file, such as mine.py, got '{path}'"):
         run_file(path)
 
 
-def test_the_suites_are_here() -> None:
+def test_suites_are_collected() -> None:
     assert {"TestBubble", "TestEndsKernel", "TestQueue", "TestNearTheBest"} <= globals().keys()
 
 
@@ -61,8 +61,8 @@ class TestSlowAtFirst(MapSuite):
 """
 
 
-def test_a_suite_waits_for_what_is_compiled_first(tmp_path: Path) -> None:
-    """Elsewhere, without this project's settings for hypothesis, which allows a case 0.2 seconds."""
+def test_suites_allow_for_slow_first_calls(tmp_path: Path) -> None:
+    """Outside this project, where hypothesis has its default deadline of 0.2 seconds per example."""
     (tmp_path / "test_slow.py").write_text(SLOW_AT_FIRST)
     command = [sys.executable, "-m", "pytest", "-q", "-k", "equals_its_algorithm", "test_slow.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

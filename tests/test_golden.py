@@ -1,8 +1,8 @@
-"""Golden traces: what methods propose, recommend and explain with a seed stays what it is.
+"""Golden traces: what methods propose, recommend and explain with a given seed does not change.
 
 The expected values are in `tests/golden`. They are compared with a relative tolerance of 1e-6, since linear algebra differs
-in the last digits between processors; `--golden-exact` compares every digit, for changes that should change nothing. Where a
-trace is meant to change, run `pytest -n 0 tests/test_golden.py --update-golden` and say why in the changelog.
+in the last digits between processors; `--golden-exact` compares all digits, for pure refactorings. Where a trace is meant to
+change, run `pytest -n 0 tests/test_golden.py --update-golden` and say why in the changelog.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from mergebo.optimizers import METHODS
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["base", "acid", "salt", "water", "oil", "dye", "ice"]
 ORDERS_ALONE = ["mergebo", "bops-random", "combo"]
-"""Methods that compare whole orders, not some of the items."""
+"""Methods that compare complete orders only, not subsets of the items."""
 
 COUPLING = np.random.default_rng(7).normal(size=(120, 120))
 
 
 def cost(order: Any) -> float:
-    """Of an order of names or numbers, by pairs in order and pairs of neighbours."""
+    """The cost of an order of names or numbers: a sum over precedences plus a sum over adjacent pairs."""
     items = [NAMES.index(each) if each in NAMES else int(each) for each in order]
     before = sum(COUPLING[a, b] for k, a in enumerate(items) for b in items[k + 1 :])
     return float(before / len(items) + sum(COUPLING[b, a] for a, b in itertools.pairwise(items)))
 
 
 def objective(point: Any) -> float:
-    """Of every space below."""
+    """An objective for all spaces below."""
     if not isinstance(point, dict):
         return cost(point)
     total = cost(point["route"]) if "route" in point else 0.0
@@ -88,18 +88,18 @@ def drive(
             elif optimizer.objectives == 2:
                 optimizer.tell(trial, [value, cost(trial.point[::-1])])
             else:
-                optimizer.tell(trial, value, **({} if noise is None else {"noise": noise * (1 + trial.id % 3)}))
+                optimizer.tell(trial, value, **({} if noise is None else {"noise_std": noise * (1 + trial.id % 3)}))
     return optimizer
 
 
 def trace(space: str, method: str, count: int = 16, **options: Any) -> Any:
-    ways = {key: options.pop(key) for key in ("batch_size", "noise", "fails") if key in options}
+    loop = {key: options.pop(key) for key in ("batch_size", "noise", "fails") if key in options}
     optimizer = mb.Optimizer(SPACES[space], method, **{"seed": 11, "initial": 7, **options})
-    drive(optimizer, count, ways.get("batch_size", 1), ways.get("noise"), ways.get("fails", False))
+    drive(optimizer, count, loop.get("batch_size", 1), loop.get("noise"), loop.get("fails", False))
     found: dict[str, Any] = {"rows": rows(optimizer), "next": SPACES[space].encode(optimizer.ask().point).tolist()}
     if optimizer.objectives == 1:
         best = optimizer.best
-        found["best"] = [best.id, best.value, getattr(best, "deviation", None), getattr(best, "measurements", 1)]
+        found["best"] = [best.id, best.value, getattr(best, "std", None), getattr(best, "measurements", 1)]
     else:
         found["front"] = [[trial.id, *np.ravel(trial.value).tolist()] for trial in optimizer.pareto]
     return found
@@ -118,12 +118,12 @@ def explained(space: str, count: int = 24, **options: Any) -> Any:
     found = drive(mb.Optimizer(SPACES[space], "random", seed=5, initial=count, **options), count).explain()
     return {
         "structures": dict(found.structures),
-        "explained": found.explained,
+        "explained": found.q2,
         "effects": [
-            [each.what, each.variable, list(each.where), each.estimate, each.deviation, each.better]
+            [each.description, each.variable, list(each.where), each.estimate, each.std, each.better]
             for each in found.effects
         ],
-        "places": None if found.places is None else found.places.tolist(),
+        "embedding": None if found.embedding is None else found.embedding.tolist(),
     }
 
 
@@ -136,14 +136,14 @@ def explained_problem(problem: str, count: int) -> Any:
     found = optimizer.explain()
     return {
         "structures": dict(found.structures),
-        "explained": found.explained,
-        "effects": [[list(each.where), each.estimate, each.deviation] for each in found.effects[:60]],
-        "places": None if found.places is None else found.places.tolist(),
+        "explained": found.q2,
+        "effects": [[list(each.where), each.estimate, each.std] for each in found.effects[:60]],
+        "embedding": None if found.embedding is None else found.embedding.tolist(),
     }
 
 
 def kendall_trace(method: str) -> Any:
-    """Small integers, so ties are common."""
+    """An objective with small integer values, so ties are common."""
     optimizer = mb.Optimizer(mb.PermutationSpace(7), method, seed=11, initial=6)
     while len(optimizer.trials) < 16:
         trial = optimizer.ask()
@@ -166,8 +166,8 @@ for method in METHODS:
             CASES[f"{space} {method}"] = lambda space=space, method=method: trace(space, method, count=13)
 for method in ("auto", "bops-h"):
     CASES[f"given noise {method}"] = lambda method=method: trace("mixed", method, noise=0.1)
-    for rule in ("thompson", "law"):
-        CASES[f"{rule} {method}"] = lambda rule=rule, method=method: trace("orders", method, batch=rule, batch_size=3)
+    for batch in ("thompson", "law"):
+        CASES[f"{batch} {method}"] = lambda batch=batch, method=method: trace("orders", method, batch=batch, batch_size=3)
     CASES[f"objectives {method}"] = lambda method=method: trace("orders", method, objectives=2, count=14)
     CASES[f"noisy objectives {method}"] = lambda method=method: trace("orders", method, objectives=2, noisy=True, count=12)
     CASES[f"maximize {method}"] = lambda method=method: trace("orders", method, direction="maximize")
@@ -185,10 +185,10 @@ CASES["sum of kernels"] = lambda: trace("mixed", "mergebo", combine="sum")
 CASES["first improvement"] = lambda: trace("mixed", "spearman", ascent="first")
 CASES["steepest ascent"] = lambda: trace("mixed", "combo", ascent="steepest", moves=("swap",))
 CASES["uniform design"] = lambda: trace("mixed", "auto", design="uniform")
-CASES["no maps"] = lambda: big("tsp:random(n=12,seed=3)", "auto", 34, maps=False)
+CASES["no maps"] = lambda: big("tsp:random(n=12,seed=3)", "auto", 34, embedding=False)
 for problem in ("tsp:random(n=12,seed=3)", "tsp:random(n=16,seed=8)", "flowshop:random(n=10,machines=4,seed=2)"):
     CASES[f"auto {problem}"] = lambda problem=problem: big(problem, "auto", 40)
-CASES["auto atsp"] = lambda: big("tsp:random(n=12,seed=3)", "auto", 36, families=("succession",))
+CASES["auto atsp"] = lambda: big("tsp:random(n=12,seed=3)", "auto", 36, structures=("directed-adjacency",))
 for problem in ("tsp:random(n=100,seed=3)", "lop:planted(n=100,seed=3)"):
     for method in ("auto", "bops-h", "mergebo", "spearman"):
         CASES[f"large {method} {problem}"] = lambda problem=problem, method=method: big(problem, method, 14)
@@ -207,20 +207,20 @@ def write(group: str, found: dict[str, Any]) -> None:
 
 
 def check(group: str, name: str, value: Any, config: pytest.Config) -> None:
-    """Compare with what is stored, or store it if the tests were told to."""
+    """Compare with the stored value, or store it with `--update-golden`."""
     path = GOLDEN / f"{group}.json"
     stored = json.loads(path.read_text()) if path.exists() else {}
     value = json.loads(json.dumps(value))  # tuples as lists, as they are stored
     if config.getoption("--update-golden"):
         stored[name] = value
         write(group, stored)
-    assert name in stored, f"there is no golden trace of {name!r}; write it with --update-golden"
+    assert name in stored, f"missing golden trace of {name!r}; write it with --update-golden"
     difference = next(differences(value, stored[name], 0.0 if config.getoption("--golden-exact") else 1e-6), None)
     assert difference is None, f"{name}{difference}"
 
 
 def differences(found: Any, expected: Any, tolerance: float, where: str = "") -> Iterator[str]:
-    """Where two pieces of JSON differ by more than a relative tolerance."""
+    """The differences of two JSON values beyond a relative tolerance."""
     if isinstance(expected, dict) and isinstance(found, dict) and found.keys() == expected.keys():
         for key in expected:
             yield from differences(found[key], expected[key], tolerance, f"{where}.{key}")
@@ -298,19 +298,19 @@ def test_commands(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What the command line prints for programs. Texts about methods may be reworded, so only their names count."""
+    """The JSON output of the command line. Descriptions of methods may be reworded, so only their names are compared."""
     monkeypatch.chdir(tmp_path)
-    said = []
+    printed = []
     for line in COMMANDS[name].replace("\\\n", "").strip().splitlines():
         monkeypatch.setattr("sys.argv", ["mergebo", *shlex.split(line)])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as exited:
             main()
         out, err = capsys.readouterr()
-        assert left.value.code in (0, None), err
+        assert exited.value.code in (0, None), err
         if "--json" in line:
             found = json.loads(out)
-            said.append(sorted(found) if line.strip().startswith("methods") else found)
-    check("commands", name, said, request.config)
+            printed.append(sorted(found) if line.strip().startswith("methods") else found)
+    check("commands", name, printed, request.config)
 
 
 STUDIES = Path(__file__).parent / "golden_studies"
@@ -318,7 +318,7 @@ STUDIES = Path(__file__).parent / "golden_studies"
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Studies that earlier versions made: by the command line in two storages, and by Optuna with our sampler."""
+    """Studies made by earlier versions: by the command line in two storages, and by Optuna with `PermutationSampler`."""
     folder = tmp_path_factory.mktemp("studies")
     for path in STUDIES.glob("*.sql"):
         with closing(sqlite3.connect(folder / f"{path.stem}.db")) as database:
@@ -336,7 +336,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("journal:///journal.log", "study"),
     ],
 )
-def test_studies_of_earlier_versions_go_on(
+def test_studies_of_earlier_versions_continue(
     storage: str,
     study: str,
     studies: Path,
@@ -345,18 +345,18 @@ def test_studies_of_earlier_versions_go_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(studies)
-    said = []
+    printed = []
     for command in ("export", "best", "ask", "ask -k 2"):
         monkeypatch.setattr("sys.argv", ["mergebo", *command.split(), "--json", "--study", study, "--storage", storage])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as exited:
             main()
         out, err = capsys.readouterr()
-        assert left.value.code in (0, None), err
-        said.append(json.loads(out))
-    check("commands", f"study {study}", said, request.config)
+        assert exited.value.code in (0, None), err
+        printed.append(json.loads(out))
+    check("commands", f"study {study}", printed, request.config)
 
 
-def test_optuna_studies_of_earlier_versions_go_on(studies: Path, request: pytest.FixtureRequest) -> None:
+def test_optuna_studies_of_earlier_versions_continue(studies: Path, request: pytest.FixtureRequest) -> None:
     study = optuna.load_study(
         study_name="sampler",
         storage=f"sqlite:///{studies / 'optuna.db'}",

@@ -1,4 +1,4 @@
-"""The kernels: conformance, agreement with the distances they are made of, invariances, life inside BoTorch."""
+"""Kernels: conformance, agreement with the distances of permutations, invariances, use in BoTorch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mergebo import errors, kernels
 from mergebo import permutations as pm
-from mergebo.kernels.tensors import bit_distance, bit_distance_by_torch, tensor_bits
+from mergebo.kernels.bits import bit_distance, bit_distance_by_torch, tensor_bits
 from mergebo.sorting import (
     NETWORKS,
     ComparisonMap,
@@ -40,7 +40,7 @@ def matrix(kernel: Kernel, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return kernel.double()(a, b).to_dense()
 
 
-EVERY = {
+ALL_KERNELS = {
     "merge": lambda n: kernels.MergeKernel(n),
     "merge source": lambda n: kernels.MergeKernel(n, padding="source"),
     "merge rank": lambda n: kernels.MergeKernel(n, view="rank"),
@@ -54,7 +54,7 @@ EVERY = {
     "footrule": lambda n: kernels.SpearmanKernel(n, view="rank"),
     "rho": lambda n: kernels.SpearmanKernel(n, "rho"),
     "position": lambda n: kernels.PositionKernel(n),
-    "slots": lambda n: kernels.SlotsKernel(n, view="rank"),
+    "slots": lambda n: kernels.ARDPositionKernel(n, view="rank"),
     "edges": lambda n: kernels.AdjacencyKernel(n),
     "round tour": lambda n: kernels.AdjacencyKernel(n, cyclic=True),
     "arcs": lambda n: kernels.AdjacencyKernel(n, directed=True),
@@ -64,16 +64,16 @@ EVERY = {
 
 
 def _suite(name: str) -> type[KernelSuite]:
-    return type(f"Test{name.title().replace(' ', '')}", (KernelSuite,), {"make": lambda self, n: EVERY[name](n)})
+    return type(f"Test{name.title().replace(' ', '')}", (KernelSuite,), {"make": lambda self, n: ALL_KERNELS[name](n)})
 
 
-globals().update({suite.__name__: suite for suite in map(_suite, EVERY)})
+globals().update({suite.__name__: suite for suite in map(_suite, ALL_KERNELS)})
 
 
 class TestDistances:
     @pytest.mark.parametrize("view", ["order", "rank"])
     @given(data=st.data())
-    def test_kernels_read_the_distances_of_permutations(self, view: pm.View, data: st.DataObject) -> None:
+    def test_kernels_agree_with_distances_of_permutations(self, view: pm.View, data: st.DataObject) -> None:
         n = data.draw(our.sizes(1, 30))
         a, b = data.draw(our.batches(n, low=1)), data.draw(our.batches(n, low=1))
         pairs = [
@@ -100,8 +100,8 @@ class TestDistances:
         assert MergeMap(4).encode([0, 1, 2, 3]).tolist() == [0, 0, 0, 0, 0]
         assert matrix(kernel, a, b).item() == pytest.approx(np.exp(-3 / (2 * 0.25 * 5)))
 
-    def test_lengthscale_means_the_same_at_every_n(self) -> None:
-        """Two unrelated orders are about half of the largest distance apart, whatever n."""
+    def test_distances_are_comparable_for_every_n(self) -> None:
+        """Two random orders are about half of the maximum distance apart for every n."""
         for n in (15, 60, 280):
             for kernel in (kernels.MergeKernel(n), kernels.MallowsKernel(n)):
                 assert kernel.distance(orders(n, 20), orders(n, 20, seed=1)).mean() == pytest.approx(0.5, abs=0.05)
@@ -124,11 +124,11 @@ class TestTensorBits:
     @pytest.mark.parametrize("make", ALL_MAPS)
     @given(data=st.data())
     def test_bits(self, make, device: str, data: st.DataObject) -> None:
-        made: ComparisonMap = make(data.draw(our.sizes(1, 40)))
-        batch = data.draw(our.batches(made.n))
-        bits = tensor_bits(made, torch.from_numpy(batch).to(device))
+        map_: ComparisonMap = make(data.draw(our.sizes(1, 40)))
+        batch = data.draw(our.batches(map_.n))
+        bits = tensor_bits(map_, torch.from_numpy(batch).to(device))
         assert bits.device.type == device
-        np.testing.assert_array_equal(bits.cpu().numpy(), made.encode(batch))
+        np.testing.assert_array_equal(bits.cpu().numpy(), map_.encode(batch))
 
     @pytest.mark.parametrize("device", DEVICES)
     def test_map_without_torch_code(self, device: str) -> None:
@@ -143,30 +143,30 @@ class TestTensorBits:
                 return EnumerationMap(5).algorithm()
 
         batch = pm.sample(5, 4, seed=0)
-        for made in (Own(5), Other()):
-            bits = tensor_bits(made, torch.from_numpy(batch).to(device))
-            np.testing.assert_array_equal(bits.cpu().numpy(), made.encode(batch))
+        for map_ in (Own(5), Other()):
+            bits = tensor_bits(map_, torch.from_numpy(batch).to(device))
+            np.testing.assert_array_equal(bits.cpu().numpy(), map_.encode(batch))
 
     @pytest.mark.parametrize("device", DEVICES)
     def test_distance(self, device: str) -> None:
         a, b = (torch.from_numpy(pm.sample(30, (2, 9), seed=s)).to(device) for s in (1, 2))
-        for made in (MergeMap(30), EnumerationMap(30), NetworkMap(30)):
-            expected = torch.stack([torch.from_numpy(made.distance(x, y)) for x, y in zip(a.cpu(), b.cpu(), strict=True)])
+        for map_ in (MergeMap(30), EnumerationMap(30), NetworkMap(30)):
+            expected = torch.stack([torch.from_numpy(map_.distance(x, y)) for x, y in zip(a.cpu(), b.cpu(), strict=True)])
             for compute in (bit_distance, bit_distance_by_torch):
-                assert torch.equal(compute(made, a, b).cpu().long(), expected)
+                assert torch.equal(compute(map_, a, b).cpu().long(), expected)
 
 
 class TestInvariance:
-    """What renaming does to each kernel: the reason to choose a view."""
+    """The effect of relabelling on each kernel, which is the reason to choose a view."""
 
     n = 9
     items = pm.sample(n, seed=10)
     slots = pm.sample(n, seed=11)
 
-    def change(self, kernel: Kernel, rename) -> float:
+    def change(self, kernel: Kernel, relabel) -> float:
         a, b = pm.sample(self.n, 40, seed=1), pm.sample(self.n, 40, seed=2)
         before = matrix(kernel, torch.from_numpy(a).double(), torch.from_numpy(b).double())
-        after = matrix(kernel, torch.from_numpy(rename(a)).double(), torch.from_numpy(rename(b)).double())
+        after = matrix(kernel, torch.from_numpy(relabel(a)).double(), torch.from_numpy(relabel(b)).double())
         return float((before - after).abs().max())
 
     def by_items(self, batch: np.ndarray) -> np.ndarray:
@@ -193,13 +193,13 @@ class TestInvariance:
         assert self.change(kernels.AdjacencyKernel(self.n), self.by_items) < 1e-12
         assert self.change(kernels.AdjacencyKernel(self.n), self.by_slots) > 0.01
 
-    @pytest.mark.parametrize("rename", ["by_items", "by_slots"])
-    def test_average_approaches_invariance(self, rename: str) -> None:
-        """The change falls like 1 / sqrt(count): sixteen times the renamings leave about a quarter."""
+    @pytest.mark.parametrize("relabel", ["by_items", "by_slots"])
+    def test_average_approaches_invariance(self, relabel: str) -> None:
+        """The change falls like 1 / sqrt(count): sixteen times the relabellings leave about a quarter."""
 
         def mean_change(count: int) -> float:
             changes = [
-                self.change(kernels.RelabelledAverage(kernels.MergeKernel(self.n), count, seed=s), getattr(self, rename))
+                self.change(kernels.RelabelledAverage(kernels.MergeKernel(self.n), count, seed=s), getattr(self, relabel))
                 for s in range(4)
             ]
             return float(np.mean(changes))
@@ -227,14 +227,14 @@ class TestInvariance:
 
 class TestInsideBoTorch:
     @pytest.mark.parametrize("device", DEVICES)
-    @pytest.mark.parametrize("name", EVERY)
+    @pytest.mark.parametrize("name", ALL_KERNELS)
     def test_fit_and_acquire(self, name: str, device: str) -> None:
-        """A model with the kernel is fitted, predicts, and ranks a t-batch of candidates as it ranks them one by one."""
+        """A model with the kernel can be fitted, predicts, and evaluates a t-batch as it evaluates single candidates."""
         n = 7
         x = orders(n, 14).to(device)
         y = -pm.kendall(pm.sample(n, 14, seed=0), np.arange(n), view="rank").astype(float)
         train_y = torch.from_numpy((y - y.mean()) / y.std()).unsqueeze(-1).to(device)
-        model = SingleTaskGP(x, train_y, covar_module=ScaleKernel(EVERY[name](n)), outcome_transform=None).to(x)
+        model = SingleTaskGP(x, train_y, covar_module=ScaleKernel(ALL_KERNELS[name](n)), outcome_transform=None).to(x)
         mll = ExactMarginalLogLikelihood(model.likelihood, model)
 
         def likelihood() -> float:
@@ -249,11 +249,11 @@ class TestInsideBoTorch:
         candidates = orders(n, 20, 1, seed=3).to(device)
         acquisition = LogExpectedImprovement(model, best_f=train_y.max())
         with torch.no_grad():
-            together = acquisition(candidates)
+            batched = acquisition(candidates)
             one_by_one = torch.cat([acquisition(c.unsqueeze(0)) for c in candidates])
             posterior = model.posterior(x)
-        assert together.shape == (20,)
-        torch.testing.assert_close(together, one_by_one, rtol=1e-6, atol=1e-8)
+        assert batched.shape == (20,)
+        torch.testing.assert_close(batched, one_by_one, rtol=1e-6, atol=1e-8)
         assert torch.isfinite(posterior.mean).all()
         assert (posterior.variance >= 0).all()
 
@@ -268,7 +268,7 @@ class TestInsideBoTorch:
         assert model.posterior(orders(6, 3, seed=4)).mean.shape == (3, 2)
 
     def test_permutation_beside_other_variables(self) -> None:
-        """`active_dims` picks the order out of a longer input: a product kernel for mixed points."""
+        """`active_dims` selects the order from a longer input: a product kernel for mixed spaces."""
         n = 5
         mixed = torch.cat([orders(n, 8), torch.rand(8, 2, generator=torch.Generator().manual_seed(0)).double()], dim=-1)
         product = ProductKernel(kernels.MergeKernel(n, active_dims=tuple(range(n))), RBFKernel(active_dims=(n, n + 1)))
@@ -284,7 +284,7 @@ class TestInsideBoTorch:
         kernel(orders(6, 4), orders(6, 4, seed=1)).to_dense().sum().backward()
         assert kernel.raw_lengthscale.grad.abs().item() > 0
 
-    def test_priors_and_constraints_are_gpytorchs(self) -> None:
+    def test_priors_and_constraints_of_gpytorch(self) -> None:
         from gpytorch.constraints import GreaterThan
         from gpytorch.priors import LogNormalPrior
 
@@ -296,8 +296,8 @@ class TestInsideBoTorch:
 
 
 def test_distances_of_slots() -> None:
-    """Counted, whatever the lengthscales of the slots."""
-    kernel = kernels.SlotsKernel(6, view="rank")
+    """The distance does not depend on the lengthscales of the slots."""
+    kernel = kernels.ARDPositionKernel(6, view="rank")
     a, b = orders(6, 3), orders(6, 4, seed=1)
     expected = pm.hamming.cross(a.numpy().astype(int), b.numpy().astype(int), view="rank") / 6
     np.testing.assert_allclose(kernel.distance(a, b).numpy(), expected)
@@ -309,19 +309,19 @@ class TestErrors:
             kernels.MergeKernel(5, view="ranks")  # type: ignore[arg-type]
         with pytest.raises(errors.ArgumentError, match="metric must be one of 'footrule', 'rho'"):
             kernels.SpearmanKernel(5, "tau")  # type: ignore[arg-type]
-        with pytest.raises(errors.NotNumbersError, match="comparison map"):
+        with pytest.raises(errors.ArgumentTypeError, match="comparison map"):
             kernels.ComparisonKernel(5)  # type: ignore[arg-type]
         with pytest.raises(errors.ShapeError, match="at least 1"):
             kernels.PositionKernel(0)
         with pytest.raises(errors.ArgumentError, match="at least 1, got 0"):
             kernels.RelabelledAverage(kernels.MergeKernel(5), 0)
-        with pytest.raises(errors.ArgumentError, match="nothing to rename"):
+        with pytest.raises(errors.ArgumentError, match="nothing to relabel"):
             kernels.RelabelledAverage(kernels.MergeKernel(5), items=False, slots=False)
 
     def test_calls(self) -> None:
         with pytest.raises(errors.ShapeError, match="expected permutations of 5 items, got 4"):
             kernels.MergeKernel(5)(orders(4, 2), orders(4, 2)).to_dense()
-        with pytest.raises(errors.NotAPermutationError, match=r"whole numbers, got 0\.5"):
+        with pytest.raises(errors.NotAPermutationError, match=r"must hold integers, got 0\.5"):
             kernels.RelabelledAverage(kernels.MergeKernel(3))(torch.tensor([[0.5, 1.5, 2.5]])).to_dense()
         with pytest.raises(errors.UnsupportedError, match="last_dim_is_batch"):
             kernels.MergeKernel(3).forward(orders(3, 2), orders(3, 2), last_dim_is_batch=True)

@@ -1,4 +1,4 @@
-"""Logging: what users may want to know but is not an error. By default nothing is shown."""
+"""Logging: what users may want to know but is not an error. Nothing is shown by default."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ import pytest
 from optuna.trial import FrozenTrial, TrialState
 
 import mergebo as mb
-from mergebo.cli import studies, workers
+from mergebo.cli import studies
 from mergebo.cli.processes import this_process
 from mergebo.cli.program import Program
-from mergebo.cli.studies import WORKER, Setup
+from mergebo.cli.studies import WORKER, StudyConfig
 from mergebo.cli.workers import Workers
 from mergebo.experiments import Job, Record, run_jobs
-from mergebo.experiments.jobs import run
+from mergebo.experiments.jobs import run_job
 from mergebo.integrations.optuna import PermutationSampler, suggest
-from mergebo.optimizers import Optimizer
+from mergebo.optimizers import METHODS, Optimizer
+from mergebo.optimizers.bayesian import BayesianMethod
 from mergebo.optimizers.history import History
-from mergebo.optimizers.modelled import Modelled
 from mergebo.surrogate import GP
+from mergebo.surrogate.gp import cholesky_with_jitter
 
 Logged = Callable[[str], list[str]]
 
@@ -40,11 +41,11 @@ def logged(caplog: pytest.LogCaptureFixture) -> Logged:
     """The messages of one module so far, each with its level."""
     caplog.set_level("DEBUG", "mergebo")
 
-    def said(module: str) -> list[str]:
+    def messages(module: str) -> list[str]:
         found = [record for record in caplog.records if record.name == f"mergebo.{module}"]
         return [f"{record.levelname}: {record.getMessage()}" for record in found]
 
-    return said
+    return messages
 
 
 def test_nothing_is_shown_by_default() -> None:
@@ -54,13 +55,13 @@ def test_nothing_is_shown_by_default() -> None:
 
 
 def test_jitter(logged: Logged) -> None:
-    factor = GP._factorise(np.ones((3, 3)))
+    factor = cholesky_with_jitter(np.ones((3, 3)))
     np.testing.assert_allclose(factor @ factor.T, 1, atol=1e-6)
     assert logged("surrogate.gp") == ["DEBUG: covariance of 3 points is not positive definite; adding jitter 1e-08"]
 
 
-class Stuck(Modelled):
-    """A search that finds tried points only."""
+class Stuck(BayesianMethod):
+    """A method whose search finds only points that have been tried."""
 
     batch = "law"
     incumbents, moves = 1, ("swap",)
@@ -75,15 +76,15 @@ class Stuck(Modelled):
 
 
 def test_a_random_point_where_the_search_finds_none(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
-    optimizer = Optimizer(mb.PermutationSpace(4), "random", initial=3)
-    monkeypatch.setattr(optimizer, "_method", Stuck())
+    monkeypatch.setitem(METHODS, "stuck", (Stuck, {}))
+    optimizer = Optimizer(mb.PermutationSpace(4), "stuck", initial=3)
     for k in range(3):
         optimizer.tell(optimizer.ask(), k)
     assert not logged("optimizers.history")
     optimizer.ask()
     assert logged("optimizers.history") == ["INFO: the search found no untried point after 3 results; using a random one"]
     assert len(optimizer.ask(2)) == 2
-    assert logged("optimizers.modelled") == ["INFO: the search found 0 of 2 untried points; using random ones for the rest"]
+    assert logged("optimizers.bayesian") == ["INFO: the search found 0 of 2 untried points; using random ones for the rest"]
 
 
 def test_a_value_that_is_not_finite(logged: Logged) -> None:
@@ -95,15 +96,15 @@ def test_a_value_that_is_not_finite(logged: Logged) -> None:
 def test_a_state_of_an_older_format(logged: Logged) -> None:
     old = json.loads((Path(__file__).parent / "golden_states" / "format-1.json").read_text())["state"]
     restored = Optimizer.from_state(old)
-    assert logged("optimizers.optimizer") == ["INFO: restored a state of format 1; it will be saved in format 2"]
+    assert logged("optimizers.optimizer") == ["INFO: restored a state of format 1; it will be saved in format 3"]
     Optimizer.from_state(restored.state())
     assert len(logged("optimizers.optimizer")) == 1
 
 
 class Broken(Executor):
-    """An executor whose workers die."""
+    """An executor that loses its workers."""
 
-    def submit(self, *given: Any, **named: Any) -> Future[Any]:
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         future.set_exception(BrokenExecutor("a process died"))
         return future
@@ -111,13 +112,13 @@ class Broken(Executor):
 
 def test_an_executor_that_loses_a_worker(logged: Logged) -> None:
     mb.minimize(lambda order: 0.0, mb.PermutationSpace(4), budget=5, workers=2, executor=Broken())
-    assert logged("optimizers.run") == ["WARNING: the executor lost a worker, which ends the run: a process died"]
+    assert logged("optimizers.loop") == ["WARNING: the executor lost a worker, which ends the run: a process died"]
 
 
 def deadly(job: Job, load: None) -> Record:
     if job.seed == 1:
         os._exit(9)
-    return run(job)
+    return run_job(job)
 
 
 def test_jobs_that_lose_their_process(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,52 +131,61 @@ def test_jobs_that_lose_their_process(logged: Logged, tmp_path: Path, monkeypatc
 # -------------------------------------------------------------------------------------------------------------- studies
 
 
-def begin(folder: Path, kind: str, **options: Any) -> studies.Study:
-    setup = Setup(mb.Space(order=mb.Permutation(items=["a", "b", "c"])), "random")
-    return studies.begin(f"{kind}:///{folder}/storage", "study", setup, ["minimize"], **options)
+def create_study(folder: Path, kind: str, **options: Any) -> studies.Study:
+    config = StudyConfig(mb.Space(order=mb.Permutation(items=["a", "b", "c"])), "random")
+    return studies.create(f"{kind}:///{folder}/storage", "study", config, ["minimize"], **options)
 
 
-def running(study: studies.Study, worker: str) -> FrozenTrial:
-    """A trial that a worker evaluates."""
+def running_trial(study: studies.Study, worker: str) -> FrozenTrial:
+    """A trial that is being evaluated by a worker."""
     trial = study.optuna.ask()
     suggest(trial, study.space)
-    study.note(trial.number, WORKER, worker)
-    return study.every_trial()[trial.number]
+    study.set_trial_attr(trial.number, WORKER, worker)
+    return study.all_trials()[trial.number]
 
 
-def test_storages_that_do_not_answer(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "PAUSE", 0.0)
-    answers = iter([OSError("no route to host"), None])
+def test_storages_that_do_not_respond(logged: Logged, tmp_path: Path) -> None:
+    errors = iter([OSError("no route to host")])
 
-    def ask() -> None:
-        if error := next(answers):
-            raise error
+    class Unreachable(studies.Study):
+        """Its storage does not respond at first."""
 
-    Workers(begin(tmp_path, "journal"), Program("true {order}"), 1)._insist(ask)
+        def all_trials(self) -> list[FrozenTrial]:
+            for error in errors:
+                raise error
+            return super().all_trials()
+
+    created = create_study(tmp_path, "journal")
+    study = Unreachable(created.optuna, created.config, created.storage, created.url)
+    workers = Workers(study, Program("echo {order} 1"), 1, pause=0.0)
+    workers.start()
+    workers.join()
+    assert [trial.values for trial in study.trials()] == [[1.0]]
     (line,) = logged("cli.workers")
     assert line.startswith("WARNING: the storage journal:///")
-    assert line.endswith("does not answer: no route to host")
+    assert line.endswith("does not respond: no route to host")
 
 
 def test_trials_of_dead_workers(logged: Logged, tmp_path: Path) -> None:
-    study = begin(tmp_path, "journal")
+    study = create_study(tmp_path, "journal")
     dead = this_process() + "0"
-    running(study, dead)
-    Workers(study, Program("true {order}"), 1)._bury()
+    running_trial(study, dead)
+    workers = Workers(study, Program("echo {order} 1"), 1)
+    workers.start()
+    workers.join()
+    assert [trial.state for trial in study.all_trials()] == [TrialState.FAIL, TrialState.COMPLETE]
     assert logged("cli.workers") == [f"WARNING: trial 0 failed: its worker {dead} is dead"]
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore:Heartbeat of storage:UserWarning")
-def test_trials_without_a_heartbeat(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies, "BEAT", 1)
-    monkeypatch.setattr(studies, "SILENCE", 1)
-    study = begin(tmp_path, "sqlite", beats=True)
-    trial = running(study, "elsewhere:1:1")
+def test_trials_without_a_heartbeat(logged: Logged, tmp_path: Path) -> None:
+    study = create_study(tmp_path, "sqlite", heartbeat_interval=1, grace_period=1)
+    trial = running_trial(study, "elsewhere:1:1")
     study.storage.record_heartbeat(trial._trial_id)
     while not logged("cli.studies"):
         time.sleep(0.1)
         optuna.storages.fail_stale_trials(study.optuna)
-    assert study.every_trial()[0].state == TrialState.FAIL
+    assert study.all_trials()[0].state == TrialState.FAIL
     assert logged("cli.studies") == ["WARNING: trial 0 failed: no heartbeat for 1 s"]
     study.storage.engine.dispose()
 

@@ -1,4 +1,4 @@
-"""Ask and tell: reproducible, nothing lost, nothing asked twice, and better than random search."""
+"""Optimisers: reproducible, no observation lost, no point proposed twice, and better than random search."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MIXED = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
 
 
 def objective(point) -> float:
-    """Something that depends on order and choices."""
+    """An objective that depends on the order and the binary choices."""
     if isinstance(point, dict):
         return float(mb.permutations.kendall(point["route"], np.arange(5), view="rank") + 2 * np.sum(point["picks"]))
     return float(mb.permutations.kendall(point, np.arange(len(point)), view="rank"))
 
 
 def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
-    """Ask and tell; the rows that were asked for."""
+    """Ask and tell; returns the proposed rows."""
     for _ in range(count):
         trial = optimizer.ask()
         optimizer.tell(trial, objective(trial.point))
@@ -46,7 +46,7 @@ class TestMethod(MethodSuite):
 
 
 def discord():
-    """Mallows' kernel, as one would write it who had no map for it."""
+    """The Mallows kernel without a comparison map."""
     import torch
 
     class Discord(mb.kernels.PermutationKernel):
@@ -55,32 +55,32 @@ def discord():
             signs = [each[..., first] < each[..., second] for each in (a, b)]
             return (signs[0].unsqueeze(-2) != signs[1].unsqueeze(-3)).sum(-1)
 
-        def _largest(self) -> int:
+        def _max_distance(self) -> int:
             return self.n * (self.n - 1) // 2
 
     return Discord
 
 
 @pytest.mark.needs_torch
-class TestOwnKernels:
-    @pytest.mark.parametrize("own", [True, False])
+class TestCustomKernels:
+    @pytest.mark.parametrize("custom", [True, False])
     @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
-    def test_the_same_kernel_makes_the_same_method(self, own: bool, space, monkeypatch: pytest.MonkeyPatch) -> None:
-        kernel = discord() if own else mb.kernels.MallowsKernel
+    def test_the_same_kernel_gives_the_same_method(self, custom: bool, space, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel = discord() if custom else mb.kernels.MallowsKernel
         monkeypatch.setitem(METHODS, "mine", with_kernel(lambda n: kernel(n, view="rank")))
-        ours, theirs = (mb.Optimizer(space, name, seed=3, initial=6) for name in ("mine", "bops-h"))
-        assert drive(ours, 14) == drive(theirs, 14)
-        restored = mb.Optimizer.from_state(ours.state())
-        assert space.encode(restored.ask().point).tolist() == space.encode(theirs.ask().point).tolist()
+        found, expected = (mb.Optimizer(space, name, seed=3, initial=6) for name in ("mine", "bops-h"))
+        assert drive(found, 14) == drive(expected, 14)
+        restored = mb.Optimizer.from_state(found.state())
+        assert space.encode(restored.ask().point).tolist() == space.encode(expected.ask().point).tolist()
 
     def test_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(METHODS, "mine", with_kernel(discord(), acquisition="ucb"))
-        assert make_method("mine", randoms=3).acquisition == "ucb"  # type: ignore[attr-defined]
+        assert make_method("mine", random_starts=3).acquisition == "ucb"  # type: ignore[attr-defined]
 
-    def test_others_are_refused(self) -> None:
+    def test_other_kernels_are_rejected(self) -> None:
         from gpytorch.kernels import RBFKernel
 
-        for kernel in (mb.kernels.KendallKernel, mb.kernels.SlotsKernel, lambda n: RBFKernel(), lambda n: n):
+        for kernel in (mb.kernels.KendallKernel, mb.kernels.ARDPositionKernel, lambda n: RBFKernel(), lambda n: n):
             with pytest.raises(errors.ArgumentError, match=r"PermutationKernel.*for n = 3; others go into a BoTorch model"):
                 with_kernel(kernel)
 
@@ -108,41 +108,41 @@ def test_fresh_process() -> None:
         "    t = o.ask(); o.tell(t, float(mb.permutations.kendall(t.point, range(6), view='rank')))\n"
         "print(json.dumps([t.point.tolist() for t in o.trials]))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert json.loads(said) == drive(mb.Optimizer(mb.PermutationSpace(6), "mergebo", seed=3, initial=5), 12)
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert json.loads(output) == drive(mb.Optimizer(mb.PermutationSpace(6), "mergebo", seed=3, initial=5), 12)
 
 
 class TestDesign:
     @pytest.mark.needs_torch
-    @pytest.mark.parametrize("design", ["spread", "uniform"])
+    @pytest.mark.parametrize("design", ["stratified", "uniform"])
     def test_every_method_has_the_same(self, design: str) -> None:
         designs = [drive(mb.Optimizer(MIXED, method, seed=4, initial=6, design=design), 6) for method in METHODS]
         assert all(each == designs[0] for each in designs)
 
-    def test_of_choices_none_are_taken_then_all_then_any_share(self) -> None:
+    def test_binary_choices_are_none_then_all_then_a_random_share(self) -> None:
         space = mb.Space(route=mb.Permutation(5), picks=mb.Binary(200))
         counts = {
             design: [
                 int(trial.point["picks"].sum())
                 for trial in mb.Optimizer(space, "random", seed=1, initial=20, design=design).ask(20)
             ]
-            for design in ("spread", "uniform")
+            for design in ("stratified", "uniform")
         }
-        assert counts["spread"][:2] == [0, 200]
-        assert np.std(counts["spread"][2:]) > 40
+        assert counts["stratified"][:2] == [0, 200]
+        assert np.std(counts["stratified"][2:]) > 40
         assert 70 < min(counts["uniform"]) < max(counts["uniform"]) < 130
 
-    def test_orders_alone_are_uniform_either_way(self) -> None:
+    def test_orders_are_uniform_in_both_designs(self) -> None:
         designs = [
             drive(mb.Optimizer(mb.PermutationSpace(6), "random", seed=2, initial=9, design=design), 12)
-            for design in ("spread", "uniform")
+            for design in ("stratified", "uniform")
         ]
         assert designs[0] == designs[1]
 
     @pytest.mark.parametrize("method", ["random", "bops-h", "auto", "local-search"])
     @pytest.mark.parametrize("count", [1, 2, 3])
-    def test_few_choices_run_out(self, method: str, count: int) -> None:
-        """Also within the design."""
+    def test_small_binary_spaces_are_exhausted(self, method: str, count: int) -> None:
+        """Also within the initial design."""
         optimizer = mb.Optimizer(mb.Space(picks=mb.Binary(count)), method, seed=0, initial=5)
         for _ in range(2**count):
             trial = optimizer.ask()
@@ -151,15 +151,15 @@ class TestDesign:
         with pytest.raises(errors.ExhaustedError):
             optimizer.ask()
 
-    @pytest.mark.parametrize("design", ["spread", "uniform"])
-    def test_it_goes_on_after_a_state(self, design: str) -> None:
+    @pytest.mark.parametrize("design", ["stratified", "uniform"])
+    def test_it_continues_from_a_state(self, design: str) -> None:
         optimizer = mb.Optimizer(MIXED, "random", seed=1, initial=9, design=design)
         drive(optimizer, 3)
         loaded = mb.Optimizer.from_state(json.loads(json.dumps(optimizer.state())))
         assert loaded.design == design
         assert drive(loaded, 9) == drive(optimizer, 9)
 
-    def test_states_of_before_are_of_uniform_designs(self) -> None:
+    def test_states_without_a_design_have_a_uniform_one(self) -> None:
         optimizer = mb.Optimizer(MIXED, "random", seed=1, initial=9, design="uniform")
         drive(optimizer, 3)
         state = optimizer.state()
@@ -167,8 +167,8 @@ class TestDesign:
         assert drive(mb.Optimizer.from_state(state), 9) == drive(optimizer, 9)
 
     def test_mistakes_are_explained(self) -> None:
-        with pytest.raises(errors.ArgumentError, match="did you mean 'spread'"):
-            mb.Optimizer(MIXED, "random", design="spred")
+        with pytest.raises(errors.ArgumentError, match="did you mean 'stratified'"):
+            mb.Optimizer(MIXED, "random", design="stratifed")
 
 
 class TestResults:
@@ -196,16 +196,16 @@ class TestResults:
 
         assert mean(method) < mean("random")
 
-    def test_right_invariant_methods_do_not_care_for_names(self) -> None:
-        """BOPS-H on ranks makes the same run, item by renamed item, when the initial design is renamed with the problem."""
+    def test_right_invariant_methods_do_not_depend_on_labels(self) -> None:
+        """BOPS-H on ranks is about as good on a relabelled problem."""
         problem = mb.problems.get("lop:planted(n=7,seed=1)")
-        renamed = problem.relabelled(5)
+        relabelled = problem.relabelled(5)
         runs = [
             [mb.minimize(p.evaluate, p.space, budget=40, method="bops-h", seed=s).best.value for s in range(12)]
-            for p in (problem, renamed)
+            for p in (problem, relabelled)
         ]
-        spread = np.std(runs[0]) + 1e-9
-        assert abs(np.mean(runs[0]) - np.mean(runs[1])) < 1.2 * spread
+        std = np.std(runs[0]) + 1e-9
+        assert abs(np.mean(runs[0]) - np.mean(runs[1])) < 1.2 * std
 
     def test_small_space_ends_gracefully(self) -> None:
         result = mb.minimize(objective, mb.PermutationSpace(3), budget=50)
@@ -233,7 +233,7 @@ class TestResults:
         assert result.best.value == min(objective(order) for order in calls)
         assert result.trials[-1].state == "pending"
 
-    def test_convergence_of_what_is_maximised(self) -> None:
+    def test_convergence_of_a_maximised_objective(self) -> None:
         result = mb.minimize(
             lambda order: -float(order[0]), mb.PermutationSpace(5), budget=8, direction="maximize", method="random"
         )
@@ -293,7 +293,7 @@ class TestSettings:
 
 @pytest.mark.needs_torch
 class TestTurbo:
-    """The trust region, replayed from results alone."""
+    """The trust region, replayed from the observations alone."""
 
     def test_grows_after_three_successes_and_halves_after_failures(self) -> None:
         turbo = Turbo()
@@ -346,11 +346,11 @@ class TestBadCalls:
         trial = optimizer.ask()
         before = optimizer.state()
         for bad in (7, -1, "0", None, True):
-            with pytest.raises(errors.TrialError, match="there is no trial"):
+            with pytest.raises(errors.TrialError, match="unknown trial"):
                 optimizer.tell(bad, 1.0)  # type: ignore[arg-type]
-        with pytest.raises(errors.TrialError, match="trial 0 is done already"):
+        with pytest.raises(errors.TrialError, match="trial 0 is already done"):
             optimizer.tell(0, 1.0)
-        with pytest.raises(errors.TrialError, match="trial 1 is done already"):
+        with pytest.raises(errors.TrialError, match="trial 1 is already done"):
             optimizer.fail(1)
         for value in ("3.2", None, [1], True, b"1"):
             with pytest.raises(errors.TrialError, match="must be a number"):
@@ -366,7 +366,7 @@ class TestBadCalls:
 
     @pytest.mark.parametrize("budget", [0, -3, 1.5, True, None])
     def test_budget(self, budget: object) -> None:
-        with pytest.raises(errors.ArgumentError, match="budget is a number of evaluations"):
+        with pytest.raises(errors.ArgumentError, match="budget must be a number of evaluations"):
             mb.minimize(objective, mb.PermutationSpace(4), budget=budget)  # type: ignore[arg-type]
 
     def test_construction(self) -> None:
@@ -385,9 +385,9 @@ class TestBadCalls:
             mb.Optimizer(space, initial=0)
         with pytest.raises(errors.ShapeError, match="n=3 does not fit 2 items"):
             mb.PermutationSpace(3, items=["a", "b"])
-        with pytest.raises(errors.ArgumentError, match="say how many"):
+        with pytest.raises(errors.ArgumentError, match="give the number of items"):
             mb.PermutationSpace()
-        with pytest.raises(errors.NotNumbersError, match="list of names"):
+        with pytest.raises(errors.ArgumentTypeError, match="list of names"):
             mb.PermutationSpace(items="abc")
         with pytest.raises(errors.ArgumentError, match="did you mean 'acid'"):
             mb.PermutationSpace(items=["acid", "base"]).encode(["acidd", "base"])

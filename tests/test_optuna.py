@@ -1,4 +1,4 @@
-"""Optuna: orders in its studies, the sampler, and its own tests of samplers."""
+"""The integration with Optuna: permutations as parameters, the sampler, and Optuna's own tests of samplers."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from optuna.trial import TrialState
 import mergebo as mb
 from mergebo import errors
 from mergebo.integrations.optuna import (
-    AGAIN,
-    CLAIM,
+    DISCARDED,
     NOISE,
-    SURPLUS,
-    Coding,
+    PROPOSED,
+    RETRY_OF,
     PermutationSampler,
+    SpaceCodec,
     distributions,
     params,
     permutation_params,
     suggest,
     suggest_permutation,
 )
-from mergebo.optimizers.methods import METHODS
+from mergebo.optimizers import METHODS, History, make_method
 from mergebo.testing.strategies import spaces
 
 ITEMS = ["acid", "base", "salt", "water", "heat"]
@@ -50,7 +50,7 @@ def _quiet() -> Iterator[None]:
 
 
 def misplaced(order: list[Any]) -> float:
-    """How far items are from where they belong."""
+    """The total distance of the items from their slots in `ITEMS`."""
     return float(sum(abs(ITEMS.index(item) - slot) for slot, item in enumerate(order)))
 
 
@@ -64,27 +64,27 @@ def study_of(objective: Callable[[optuna.Trial], Any], count: int, sampler: Any 
 
 
 class TestConformance(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
-    """Optuna's own suite; few random trials, so that models are used in it."""
+    """Optuna's own suite; few initial trials, so that models are used."""
 
     @pytest.fixture
     def sampler(self) -> Callable[[], optuna.samplers.BaseSampler]:
         return lambda: PermutationSampler(n_startup_trials=3)
 
 
-# ---------------------------------------------------------------------------------------------------------------- coding
+# ---------------------------------------------------------------------------------------------------------------- codecs
 
 
 @given(space=spaces(), seed=st.integers(0, 100))
 @settings(max_examples=60, deadline=None)
-def test_points_survive_the_way_through_parameters(space: mb.spaces.AnySpace, seed: int) -> None:
+def test_points_round_trip_through_parameters(space: mb.spaces.SearchSpace, seed: int) -> None:
     row = space.sample_rows((), seed=seed)
-    coding = Coding.of(space.variables)
-    held = coding.params(space, row)
-    assert held.keys() == coding.distributions.keys()
-    for name, distribution in coding.distributions.items():
+    codec = SpaceCodec.of(space.variables)
+    held = codec.params(space, row)
+    assert held.keys() == codec.distributions.keys()
+    for name, distribution in codec.distributions.items():
         assert distribution._contains(distribution.to_internal_repr(held[name]))
     json.dumps([each for each in held.values() if isinstance(each, int | float)])
-    np.testing.assert_array_equal(coding.row(held), row)
+    np.testing.assert_array_equal(codec.row(held), row)
 
 
 @pytest.mark.parametrize(
@@ -98,16 +98,16 @@ def test_points_survive_the_way_through_parameters(space: mb.spaces.AnySpace, se
     ],
 )
 @pytest.mark.parametrize("last", [True, False])
-def test_lehmer_codes_are_found_whatever_they_are_called(names: list[str], last: bool) -> None:
+def test_lehmer_codes_are_found_whatever_their_names(names: list[str], last: bool) -> None:
     digits = {name: IntDistribution(0, 11 - k) for k, name in enumerate(names)}
     if not last:
         del digits[names[-1]]
     others = {"rate": FloatDistribution(1e-3, 1, log=True), "x": CategoricalDistribution(["a", None])}
-    coding = Coding.found(dict(sorted((digits | others).items())), Coding({}))
-    orders = [part for part in coding.parts.values() if isinstance(part.variable, mb.Permutation)]
+    codec = SpaceCodec.infer(dict(sorted((digits | others).items())), SpaceCodec({}))
+    orders = [part for part in codec.parts.values() if isinstance(part.variable, mb.Permutation)]
     assert [list(part.parameters) for part in orders] == [list(digits)]
     assert orders[0].variable == mb.Permutation(12)
-    assert len(coding.parts) == 3
+    assert len(codec.parts) == 3
 
 
 @pytest.mark.parametrize(
@@ -122,10 +122,10 @@ def test_lehmer_codes_are_found_whatever_they_are_called(names: list[str], last:
         {"x0": IntDistribution(0, 1)},
     ],
 )
-def test_what_is_no_lehmer_code_stays_what_it_is(digits: dict[str, Any]) -> None:
-    coding = Coding.found(digits, Coding({}))
-    assert not [part for part in coding.parts.values() if isinstance(part.variable, mb.Permutation)]
-    assert coding.distributions == digits
+def test_parameters_that_are_not_lehmer_codes(digits: dict[str, Any]) -> None:
+    codec = SpaceCodec.infer(digits, SpaceCodec({}))
+    assert not [part for part in codec.parts.values() if isinstance(part.variable, mb.Permutation)]
+    assert codec.distributions == digits
 
 
 def test_two_variables_with_one_parameter() -> None:
@@ -139,12 +139,12 @@ def test_two_variables_with_one_parameter() -> None:
 SAMPLERS = {
     "tpe": lambda: optuna.samplers.TPESampler(seed=0, n_startup_trials=3),
     "random": lambda: optuna.samplers.RandomSampler(seed=0),
-    "ours": lambda: PermutationSampler("bops-h", seed=0, n_startup_trials=4),
+    "mergebo": lambda: PermutationSampler("bops-h", seed=0, n_startup_trials=4),
 }
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_any_sampler_drives_orders_that_keep_their_rules(sampler: str) -> None:
+def test_orders_are_feasible_with_any_sampler(sampler: str) -> None:
     seen = []
 
     def objective(trial: optuna.Trial) -> float:
@@ -158,11 +158,11 @@ def test_any_sampler_drives_orders_that_keep_their_rules(sampler: str) -> None:
         assert order.index("salt") < order.index("acid") < order.index("base")
         assert order[2] == "heat"
     assert [trial.user_attrs["order"] for trial in study.trials] == seen
-    if sampler == "ours":  # no other order keeps them all
+    if sampler == "mergebo":  # there are no other feasible orders
         assert len({tuple(order) for order in seen}) == min(12, 4)
 
 
-def test_other_shapes_of_order() -> None:
+def test_subsets_symmetries_and_repeated_items() -> None:
     def objective(trial: optuna.Trial) -> float:
         some = suggest_permutation(trial, "some", 6, choose=3)
         tour = suggest_permutation(trial, "tour", 5, symmetry=("cycle", "reversal"))
@@ -182,7 +182,7 @@ def test_other_shapes_of_order() -> None:
     assert len(tried) == 20
 
 
-def test_a_trial_that_is_only_looked_at() -> None:
+def test_frozen_and_fixed_trials() -> None:
     def objective(trial: optuna.trial.BaseTrial) -> float:
         return misplaced(suggest_permutation(trial, "order", ITEMS))
 
@@ -191,7 +191,7 @@ def test_a_trial_that_is_only_looked_at() -> None:
     assert objective(optuna.trial.FixedTrial(permutation_params("order", ITEMS, ITEMS))) == 0
 
 
-def test_orders_to_start_with() -> None:
+def test_enqueued_orders() -> None:
     study = optuna.create_study(sampler=PermutationSampler("random", seed=0))
     study.enqueue_trial(permutation_params("order", ITEMS[::-1], ITEMS))
     study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=2)
@@ -209,19 +209,19 @@ def test_a_predicate_needs_the_space() -> None:
     study_of(objective, 15, PermutationSampler(space=mb.Space(order=order), seed=0, n_startup_trials=5))
     pruned = study_of(objective, 30, optuna.samplers.RandomSampler(seed=0))
     assert {trial.state for trial in pruned.trials} == {TrialState.COMPLETE, TrialState.PRUNED}
-    with pytest.raises(errors.ArgumentError, match=r"predicate, which a study cannot hold; give PermutationSampler"):
+    with pytest.raises(errors.ArgumentError, match=r"predicate, which a study cannot store; use PermutationSampler"):
         study_of(objective, 30, PermutationSampler(seed=0))
 
 
 def test_other_items_need_another_study() -> None:
     study = study_of(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), 2)
-    with pytest.raises(errors.ArgumentError, match=r"the items of order are .*'heat'.* need another study"):
+    with pytest.raises(errors.ArgumentError, match=r"the items of order are .*'heat'.*; use another study for other items"):
         study.optimize(lambda trial: float(len(suggest_permutation(trial, "order", ["a", *ITEMS[1:]]))), n_trials=1)
     assert study.trials[-1].state == TrialState.FAIL
 
 
-def test_rules_of_an_order_are_its_own() -> None:
-    with pytest.raises(errors.ArgumentError, match="its own, got before"):
+def test_a_permutation_has_its_own_constraints() -> None:
+    with pytest.raises(errors.ArgumentError, match="defines its own constraints; it cannot be combined with before"):
         permutation_params("order", [0, 1], mb.Permutation(2), before=[(0, 1)])
 
 
@@ -230,7 +230,7 @@ def test_rules_of_an_order_are_its_own() -> None:
 
 def faq(n: int) -> Callable[[optuna.Trial], float]:
     """The recipe in Optuna's FAQ, for a random round tour."""
-    places = np.random.default_rng(0).random((n, 2))
+    cities = np.random.default_rng(0).random((n, 2))
 
     def decode(code: list[int]) -> list[int]:
         left = list(range(n))
@@ -238,17 +238,17 @@ def faq(n: int) -> Callable[[optuna.Trial], float]:
 
     def objective(trial: optuna.Trial) -> float:
         order = decode([trial.suggest_int(f"x{i}", 0, n - i - 1) for i in range(n)])
-        return float(np.linalg.norm(places[order] - places[np.roll(order, 1)], axis=1).sum())
+        return float(np.linalg.norm(cities[order] - cities[np.roll(order, 1)], axis=1).sum())
 
     return objective
 
 
-def test_the_faq_becomes_good() -> None:
-    ours = study_of(faq(10), 50, PermutationSampler(seed=0))
-    theirs = study_of(faq(10), 50, optuna.samplers.TPESampler(seed=0))
-    assert ours.best_value < 0.85 * theirs.best_value
-    assert len({str(trial.params) for trial in ours.trials}) == 50
-    assert "next to each other" in str(ours.sampler.optimizer(ours).explain())
+def test_the_faq_is_better_with_the_sampler() -> None:
+    study = study_of(faq(10), 50, PermutationSampler(seed=0))
+    tpe = study_of(faq(10), 50, optuna.samplers.TPESampler(seed=0))
+    assert study.best_value < 0.85 * tpe.best_value
+    assert len({str(trial.params) for trial in study.trials}) == 50
+    assert "next to each other" in str(study.sampler.optimizer(study).explain())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -266,16 +266,16 @@ def mixed(trial: optuna.Trial) -> float:
     return misplaced(order) + abs(heat - 50) / 10 + abs(np.log(time / 10)) + (salt != "Na") + abs(share - 0.5)
 
 
-def test_ordinary_parameters_beside_orders() -> None:
+def test_ordinary_parameters_with_orders() -> None:
     study = study_of(mixed, 40, PermutationSampler(seed=0, n_startup_trials=10))
     random = study_of(mixed, 40, optuna.samplers.RandomSampler(seed=0))
     assert study.best_value < random.best_value
     assert [*study.sampler.optimizer(study).space.variables] == ["order", "minutes", "salt", "share", "temperature"]
 
 
-def test_options_keep_their_names() -> None:
+def test_options_have_their_names() -> None:
     def objective(trial: optuna.Trial) -> float:
-        odd = trial.suggest_categorical("odd", [1, True])  # == does not tell them apart
+        odd = trial.suggest_categorical("odd", [1, True])  # 1 == True
         salt = trial.suggest_categorical("salt", ["K", "Na", None])
         return misplaced(suggest_permutation(trial, "order", ITEMS)) + 9 * (salt != "Na") + (odd is True)
 
@@ -286,20 +286,20 @@ def test_options_keep_their_names() -> None:
     assert "salt is Na" in str(opt.explain())
 
 
-def test_the_same_seed_gives_the_same_trials_also_after_a_break() -> None:
+def test_the_same_seed_gives_the_same_trials_also_after_a_restart() -> None:
     def one(trial: optuna.Trial) -> float:
         return misplaced(suggest_permutation(trial, "order", ITEMS))
 
     def sampler() -> PermutationSampler:
         return PermutationSampler("bops-h", seed=3, n_startup_trials=4, space=mb.Space(order=mb.Permutation(items=ITEMS)))
 
-    whole = study_of(one, 10, sampler())
-    broken = study_of(one, 6, sampler())
-    broken.sampler = pickle.loads(pickle.dumps(sampler()))
-    broken.optimize(one, n_trials=4)
-    assert [trial.params for trial in broken.trials] == [trial.params for trial in whole.trials]
+    uninterrupted = study_of(one, 10, sampler())
+    resumed = study_of(one, 6, sampler())
+    resumed.sampler = pickle.loads(pickle.dumps(sampler()))
+    resumed.optimize(one, n_trials=4)
+    assert [trial.params for trial in resumed.trials] == [trial.params for trial in uninterrupted.trials]
     other = study_of(one, 10, PermutationSampler("bops-h", seed=4, n_startup_trials=4))
-    assert [trial.params for trial in other.trials] != [trial.params for trial in whole.trials]
+    assert [trial.params for trial in other.trials] != [trial.params for trial in uninterrupted.trials]
 
 
 def test_failed_and_pruned_trials_are_not_tried_again() -> None:
@@ -312,7 +312,7 @@ def test_failed_and_pruned_trials_are_not_tried_again() -> None:
     study = study_of(objective, 24, PermutationSampler("bops-h", seed=0, n_startup_trials=3))
     assert len({str(trial.params) for trial in study.trials}) == 24
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL}
-    study.optimize(objective, n_trials=2)  # nothing is left, and it goes on
+    study.optimize(objective, n_trials=2)  # every point has been tried; random points follow
     assert len(study.trials) == 26
 
 
@@ -327,40 +327,46 @@ def test_running_trials_are_considered() -> None:
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_workers_that_choose_at_the_same_time(done: bool) -> None:
-    """The second does not see the first at first, and chooses the same; the first may even have ended by then."""
-    study = optuna.create_study(sampler=PermutationSampler("bops-h", seed=0, n_startup_trials=5))
-    study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=6)
+def test_workers_that_propose_the_same_point(done: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second worker does not see the first trial at first, which may even be complete by then."""
+    generators: list[str] = []
+
+    class Slow:
+        """A method that in its second call proposes the first point again, which another worker has begun meanwhile."""
+
+        def propose(self, history: History, rng: np.random.Generator) -> np.ndarray:
+            generators.append(str(rng.bit_generator.state))
+            if len(generators) != 2:
+                return make_method("bops-h").propose(history, rng)
+            study.get_trials = get_trials
+            if done:
+                study.tell(first, 1.0)
+            return history.space.encode({"order": chosen})
+
+    monkeypatch.setitem(METHODS, "slow", (Slow, {}))
+    study = optuna.create_study(sampler=PermutationSampler("slow", seed=0, n_startup_trials=5))
+    study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=5)
+    assert not generators
     first = study.ask()
     chosen = suggest_permutation(first, "order", ITEMS)
-    claim = study.get_trials(states=(TrialState.RUNNING,))[0].system_attrs[CLAIM]
-    assert claim.items() <= first.params.items()
-    propose, calls = study.sampler._propose, []
+    proposed = study.get_trials(states=(TrialState.RUNNING,))[0].system_attrs[PROPOSED]
+    assert proposed.items() <= first.params.items()
     get_trials = study.get_trials
-
-    def blind(study: Any, coding: Any, trials: Any, seed: int) -> Any:
-        calls.append(seed)
-        study.get_trials = get_trials
-        if done and len(calls) == 1:
-            study.tell(first, 1.0)
-        return claim if len(calls) == 1 else propose(study, coding, trials, seed)
-
-    study.sampler._propose = blind
     second = study.ask()
     study.get_trials = lambda **options: [each for each in get_trials(**options) if each.number != first.number]
     assert suggest_permutation(second, "order", ITEMS) != chosen
-    assert len(set(calls)) == 2
+    assert len(set(generators)) == 3
 
 
-def test_proposals_for_trials_that_others_make() -> None:
+def test_proposals_for_trials_created_by_the_caller() -> None:
     space = mb.Space(order=mb.Permutation(3))
 
     def sampler() -> PermutationSampler:
         return PermutationSampler("bops-h", space=space, seed=0, n_startup_trials=2)
 
-    asked = study_of(lambda trial: float(suggest(trial, space)["order"][0]), 6, sampler())
+    reference = study_of(lambda trial: float(suggest(trial, space)["order"][0]), 6, sampler())
     study = optuna.create_study(sampler=sampler())
-    for trial in asked.trials:
+    for trial in reference.trials:
         proposed = study.sampler.propose(study, study.get_trials())
         assert proposed == trial.params
         assert study.sampler.propose(study, study.get_trials(), again=1).keys() == proposed.keys()
@@ -369,18 +375,20 @@ def test_proposals_for_trials_that_others_make() -> None:
         study.sampler.propose(study, study.get_trials())
 
 
-def test_trials_that_were_cut_short_or_dropped_say_nothing() -> None:
+def test_interrupted_and_discarded_trials_are_ignored() -> None:
     space = mb.Space(order=mb.Permutation(3))
     study = optuna.create_study(sampler=PermutationSampler("random", space=space, seed=0))
-    rows = mb.Permutation(3).every_row()
-    for row, state, notes in (
+    rows = mb.Permutation(3).enumerate_rows()
+    for row, state, attributes in (
         (rows[0], TrialState.FAIL, {}),
         (rows[1], TrialState.FAIL, {}),
-        (rows[1], TrialState.RUNNING, {AGAIN: [1]}),
-        (rows[2], TrialState.FAIL, {SURPLUS: True}),
+        (rows[1], TrialState.RUNNING, {RETRY_OF: [1]}),
+        (rows[2], TrialState.FAIL, {DISCARDED: True}),
     ):
         held = params(space, {"order": row})
-        study.add_trial(optuna.create_trial(state=state, params=held, distributions=distributions(space), user_attrs=notes))
+        study.add_trial(
+            optuna.create_trial(state=state, params=held, distributions=distributions(space), user_attrs=attributes)
+        )
     opt, numbers = study.sampler.read(study)
     assert numbers == [0, 2]
     assert [trial.state for trial in opt.trials] == ["failed", "pending"]
@@ -404,7 +412,7 @@ def test_threads() -> None:
 
 
 def test_constraints() -> None:
-    """The best order violates one, and the sampler learns to keep away from there."""
+    """The best order is infeasible, and the sampler learns to avoid its region."""
 
     def objective(trial: optuna.Trial) -> float:
         order = suggest_permutation(trial, "order", ITEMS)
@@ -412,12 +420,12 @@ def test_constraints() -> None:
         return misplaced(order)
 
     study = study_of(objective, 40, PermutationSampler(seed=0, n_startup_trials=8))
-    kept = [
+    feasible = [
         misplaced(list(order))
         for order in mb.PermutationSpace(items=ITEMS).decode(all_orders())
         if order[:2].count("acid") == 0
     ]
-    assert study.best_value == min(kept)
+    assert study.best_value == min(feasible)
     later = [trial.constraints["acid is late"] <= 0 for trial in study.trials[20:]]
     assert np.mean(later) > 0.7
     opt = study.sampler.optimizer(study)
@@ -429,7 +437,7 @@ def test_constraints() -> None:
 
 
 def all_orders() -> np.ndarray:
-    return mb.Permutation(5).every_row()
+    return mb.Permutation(5).enumerate_rows()
 
 
 def test_several_objectives() -> None:
@@ -450,8 +458,8 @@ def test_noise_of_a_trial() -> None:
 
     study = study_of(objective, 6)
     opt = study.sampler.optimizer(study)
-    assert [trial.noise for trial in opt.trials] == [0.5] * 6
-    assert opt.best.deviation > 0
+    assert [trial.noise_std for trial in opt.trials] == [0.5] * 6
+    assert opt.best.std > 0
 
 
 def test_maximised() -> None:
@@ -473,7 +481,7 @@ def test_a_whole_space() -> None:
         return points[-1]["heat"] + sum(points[-1]["picks"])
 
     study = study_of(objective, 12, PermutationSampler(space=space, seed=0, n_startup_trials=6))
-    assert list(points[0]["picks"]) == [0] * 4  # the design is that of an Optimizer: none are taken first, then all
+    assert list(points[0]["picks"]) == [0] * 4  # the initial design of an Optimizer starts with none, then all
     assert list(points[1]["picks"]) == [1] * 4
     for trial, point in zip(study.trials, points, strict=True):
         assert params(space, point) == trial.params
@@ -482,15 +490,15 @@ def test_a_whole_space() -> None:
     assert [trial.value for trial in opt.trials] == [trial.value for trial in study.trials]
 
 
-def test_bad_arguments_are_told_at_once() -> None:
+def test_bad_arguments_are_rejected_immediately() -> None:
     with pytest.raises(errors.ArgumentError, match="did you mean 'auto'"):
         PermutationSampler("aut")
-    with pytest.raises(errors.ArgumentError, match="is complete, so its parameters are not known"):
+    with pytest.raises(errors.ArgumentError, match="has no complete trial, so its parameters are unknown"):
         PermutationSampler().optimizer(optuna.create_study())
 
 
 def test_the_package_for_optunahub() -> None:
-    """It loads from its folder as OptunaHub loads it, and its page has what the registry asks for."""
+    """The package loads as OptunaHub loads it, and its README has what the registry requires."""
     folder = Path(__file__).parents[1] / "optunahub" / "package" / "samplers" / "permutation"
     spec = importlib.util.spec_from_file_location("permutation", folder / "__init__.py")
     assert spec is not None

@@ -1,4 +1,4 @@
-"""The package as a whole: what importing costs, who imports whom, warm compiled code, and documents whose code runs."""
+"""The package as a whole: import cost and layers, optional dependencies, cached compilation, and code in the documents."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
 LAYERS = [
-    ["_typing", "_progress", "errors", "_deprecation", "stopwatch", "threads", "look"],
-    ["compiled", "calls"],
+    ["_typing", "_progress", "errors", "_deprecation", "_timing", "_threads", "_style"],
+    ["compiled", "_names"],
     ["permutations"],
-    ["rules", "spaces", "space_data", "sorting", "moves", "beliefs"],
+    ["constraints", "spaces", "space_json", "sorting", "neighbours", "beliefs"],
     ["problems", "kernels"],
     ["surrogate"],
     ["acquisition"],
@@ -39,7 +39,7 @@ TORCH_AT_IMPORT = {
     "kernels/base.py",
     "kernels/comparisons.py",
     "kernels/positions.py",
-    "kernels/tensors.py",
+    "kernels/bits.py",
     "testing/kernels.py",
 }
 TORCH_WHEN_USED = {
@@ -50,11 +50,11 @@ TORCH_WHEN_USED = {
     "surrogate/similarity.py",
 }
 TORCH_PAGES = {"README.md", "botorch.md", "extend.md"}
-"""Documents with Python blocks that need the extra torch; each says so."""
+"""Documents with Python blocks that need the extra torch; each mentions it."""
 
 
 def without(packages: Iterable[str]) -> str:
-    """Code that makes a process one in which these packages are not installed."""
+    """Code that hides these packages from a process, as if they were not installed."""
     return f"""
 from importlib.machinery import PathFinder
 
@@ -68,7 +68,7 @@ def python(code: str, *flags: str) -> str:
 
 
 def missing_extra(before: str, code: str) -> str:
-    """What is said of a missing extra by code that runs after some other."""
+    """The message of the MissingExtraError that `code` raises after `before`."""
     return python(f"""
 {before}
 try:
@@ -85,7 +85,7 @@ def test_import_is_light() -> None:
 
 
 def torch_imports(node: ast.AST, when_used: bool = False) -> Iterator[bool]:
-    """For every import of torch and what is built on it, other than for types, whether it is in a function."""
+    """For every import of torch or a package built on it, except for types, whether it is inside a function."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
@@ -97,7 +97,7 @@ def torch_imports(node: ast.AST, when_used: bool = False) -> Iterator[bool]:
         yield from torch_imports(child, when_used or isinstance(node, ast.FunctionDef))
 
 
-def test_torch_is_imported_only_where_it_may_be() -> None:
+def test_torch_is_imported_only_where_listed() -> None:
     found: dict[bool, set[str]] = {False: set(), True: set()}
     for path in SOURCE.rglob("*.py"):
         for when_used in torch_imports(ast.parse(path.read_text())):
@@ -105,7 +105,7 @@ def test_torch_is_imported_only_where_it_may_be() -> None:
     assert found == {False: TORCH_AT_IMPORT, True: TORCH_WHEN_USED}
 
 
-def test_all_else_is_imported_without_torch() -> None:
+def test_other_modules_import_without_torch() -> None:
     code = """
 import importlib, pkgutil, sys, mergebo
 for module in pkgutil.walk_packages(mergebo.__path__, "mergebo.", onerror=lambda name: None):
@@ -120,17 +120,17 @@ for module in pkgutil.walk_packages(mergebo.__path__, "mergebo.", onerror=lambda
     assert python(without(TORCH) + code).split() == ["mergebo.kernels", "mergebo.testing.kernels"]
 
 
-def test_parts_that_are_not_installed_are_not_listed() -> None:
-    """So `from mergebo import *`, `help(mergebo)` and completion go well, with all else."""
+def test_missing_extras_are_not_listed() -> None:
+    """So that `from mergebo import *`, `help(mergebo)` and completion work without them."""
     code = "from mergebo import *; import pydoc, mergebo; pydoc.render_doc(mergebo); print(*dir(mergebo))"
     assert set(python(without({*TORCH, "hypothesis"}) + code).split()) == set(mergebo.__all__) - {"kernels", "testing"}
 
 
-def test_what_works_without_torch() -> None:
+def test_methods_and_benchmarks_run_without_torch() -> None:
     code = """
 import json, sys
 import mergebo as mb
-from mergebo.experiments.jobs import Job, run
+from mergebo.experiments.jobs import Job, run_job
 
 problem = mb.problems.get("lop:planted(n=6)")
 for method in mb.optimizers.METHODS:
@@ -145,19 +145,19 @@ space = mb.Space(order=mb.Permutation(4), heat=mb.Real(0, 1), picks=mb.Binary(2)
 value = lambda point: [point["heat"], float(point["order"][0]) - point["heat"], float(sum(point["picks"]))]
 front = mb.minimize(value, space, budget=8, initial=5, objectives=3, seed=0).pareto
 assert front.hypervolume([2, 5, 4]) > 0
-record = run(Job(problem.name, "bops-h", seed=0, budget=7, initial=5))
+record = run_job(Job(problem.name, "bops-h", seed=0, budget=7, initial=5))
 assert not record.error and len(record.values) == 7 and record.made_with["numpy"]
 print(*sys.modules)
 """
     assert not TORCH & set(python(without(TORCH) + code).split())
 
 
-def test_what_needs_torch_says_so() -> None:
+def test_features_that_need_torch_name_the_extra() -> None:
     code = """
 import mergebo as mb
-from mergebo.experiments.jobs import Job, check_method, run
-from mergebo.experiments.solvers import SOLVERS
-from mergebo.surrogate import GP, Joint, Positions, Product
+from mergebo.experiments.jobs import Job, check_method, run_job
+from mergebo.experiments.competitors import COMPETITORS
+from mergebo.surrogate import GP, Positions, Product, ProductSimilarity
 
 space = mb.PermutationSpace(5)
 rows = space.sample_rows(6, seed=0)
@@ -173,27 +173,27 @@ for use in (
     lambda: model.to_botorch(),
     lambda: two.kernel(),
     lambda: Positions(5).kernel(slots),
-    lambda: Joint((Positions(5), Positions(5))).kernel(slots),
+    lambda: ProductSimilarity((Positions(5), Positions(5))).kernel(slots),
     lambda: mb.acquisition.DeviceScan(model, "cpu").scan(rows[0], "order", "swap"),
     lambda: check_method("turbo"),
     lambda: check_method("optuna-gp"),
-    lambda: run(Job("tsp:random(n=5)", "optuna-gp", seed=0, budget=8, initial=5)),
-    lambda: SOLVERS["optuna-gp"](space, sum, rows, 0),
+    lambda: run_job(Job("tsp:random(n=5)", "optuna-gp", seed=0, budget=8, initial=5)),
+    lambda: COMPETITORS["optuna-gp"](space, sum, rows, 0),
 ):
     try:
         print("no error:", use())
     except mb.errors.MissingExtraError as error:
         print(error)
 """
-    said = python(without(TORCH) + code).splitlines()
-    assert len(said) == 14
-    assert {re.sub("^(gpy|bo)torch", "torch", line) for line in said} == {
+    lines = python(without(TORCH) + code).splitlines()
+    assert len(lines) == 14
+    assert {re.sub("^(gpy|bo)torch", "torch", line) for line in lines} == {
         "torch is not installed; get it with: pip install 'mergebo[torch]'"
     }
 
 
 @pytest.mark.parametrize(
-    ("package", "code", "said"),
+    ("package", "code", "extra"),
     [
         ("hypothesis", "import mergebo.testing", "mergebo[testing]"),
         ("pytest", "import mergebo.testing", "mergebo[testing]"),
@@ -207,16 +207,16 @@ for use in (
         ("distributed", "mb.experiments.run_jobs([], folder, cluster='tcp://nowhere')", "mergebo[bench]"),
     ],
 )
-def test_a_package_that_is_missing_names_its_extra(package: str, code: str, said: str, tmp_path: Path) -> None:
+def test_missing_packages_name_their_extra(package: str, code: str, extra: str, tmp_path: Path) -> None:
     before = f"""
 import sys
 sys.modules[{package!r}] = None  # as if it were not installed
 import mergebo as mb
 import numpy as np
 folder = {str(tmp_path)!r}
-front = mb.optimizers.pareto.Front((), np.empty((0, 2)), np.ones(2))
+front = mb.optimizers.pareto.ParetoFront((), np.empty((0, 2)), np.ones(2))
 """
-    assert missing_extra(before, code) == f"{package} is not installed; get it with: pip install '{said}'\n"
+    assert missing_extra(before, code) == f"{package} is not installed; get it with: pip install '{extra}'\n"
 
 
 def test_imports_point_one_way() -> None:
@@ -225,7 +225,7 @@ def test_imports_point_one_way() -> None:
         here = path.relative_to(SOURCE).parts[0].removesuffix(".py")
         if here == "__init__":
             continue
-        assert here in rank, f"{path}: say in LAYERS which layer {here!r} is"
+        assert here in rank, f"{path}: add {here!r} to LAYERS"
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -235,7 +235,7 @@ def test_imports_point_one_way() -> None:
                     assert rank[name.split(".")[1]] <= rank[here], f"{path} imports {name}, which comes after it"
 
 
-def test_what_contributors_are_told_is_so() -> None:
+def test_contributing_guide_is_accurate() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     (layers,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
     assert [line.strip().split(", ") for line in layers.strip().splitlines()] == LAYERS
@@ -245,28 +245,28 @@ def test_what_contributors_are_told_is_so() -> None:
     assert python(code).split() == []
 
 
-def test_types_of_arrays_have_one_name_each() -> None:
-    """That of `_typing`, which others import; `from mergebo.permutations import Ints, Seed, View` is for everybody."""
+def test_array_types_have_one_name_each() -> None:
+    """They are defined in `_typing` only; `mergebo.permutations` exports the public ones, `Ints`, `Seed` and `View`."""
     defined: dict[str, list[str]] = {}
     for path in SOURCE.rglob("*.py"):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 defined.setdefault(ast.unparse(node.value), []).append(path.name)
-    meant = [value for value, names in defined.items() if "_typing.py" in names]
-    assert len(meant) == 7
-    for value in meant:
+    aliases = [value for value, names in defined.items() if "_typing.py" in names]
+    assert len(aliases) == 7
+    for value in aliases:
         assert defined[value] == ["_typing.py"]
     assert {"Ints", "Seed", "View"} <= {*mergebo.permutations.__all__}
 
 
 def test_second_process_compiles_nothing() -> None:
-    """Compiled code is cached on disk: a later process loads it instead of compiling it again."""
+    """Compiled code is cached on disk, and later processes load it."""
     code = """
 import mergebo as mb
 from mergebo.compiled import merge, packed
-made = mb.sorting.MergeMap(6)
+comparisons = mb.sorting.MergeMap(6)
 orders = mb.permutations.sample(6, 3, seed=0)
-made.project(made.encode(orders)), made.distance(orders, orders)
+comparisons.project(comparisons.encode(orders)), comparisons.distance(orders, orders)
 for function in (merge.encode, merge.decode, merge.nearest_codes, packed.batch_hamming):
     print(sum(function.stats.cache_hits.values()), sum(function.stats.cache_misses.values()))
 """
@@ -289,7 +289,7 @@ def test_public_names() -> None:
 @pytest.mark.parametrize(
     "module", ["permutations", "sorting", "testing", "errors", pytest.param("kernels", marks=pytest.mark.needs_torch)]
 )
-def test_all_is_what_is_there(module: str) -> None:
+def test_names_in_all_exist(module: str) -> None:
     part = getattr(mergebo, module)
     for name in part.__all__:
         assert hasattr(part, name)
@@ -297,7 +297,7 @@ def test_all_is_what_is_there(module: str) -> None:
 
 @pytest.mark.parametrize("document", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
 def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Python blocks of a document, one after the other, in one namespace."""
+    """The Python blocks of a document run in order, in one namespace."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
@@ -310,7 +310,7 @@ def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", sorted(TORCH_PAGES))
-def test_documents_that_need_torch_say_so(name: str, tmp_path: Path) -> None:
+def test_documents_that_need_torch_name_the_extra(name: str, tmp_path: Path) -> None:
     text = next(path for path in (ROOT / name, ROOT / "docs" / name) if path.exists()).read_text()
     assert "mergebo[torch]" in text
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
@@ -320,12 +320,12 @@ def test_documents_that_need_torch_say_so(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
-    [("command-line", "82.1 in trial 0"), ("tutorial", "expected of trial")],
+    ("page", "output"),
+    [("command-line", "82.1 in trial 0"), ("tutorial", "expected for trial")],
 )
-def test_commands_in_documents_run(page: str, said: str, shell: Callable[[str], str], tmp_path: Path) -> None:
-    """The shell blocks of a page, one after the other; long runs are shortened."""
+def test_commands_in_documents_run(page: str, output: str, shell: Callable[[str], str], tmp_path: Path) -> None:
+    """The shell blocks of a page run in order; long runs are shortened."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
     blocks = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("--budget 60", "--budget 8")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    assert said in shell(blocks)
+    assert output in shell(blocks)

@@ -1,4 +1,4 @@
-"""The benchmark problems: hand-computed cases, slow literal twins, and the conformance suite for every one of them."""
+"""Benchmark problems: cases computed by hand, slow reference implementations, and the conformance suite."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 import mergebo as mb
 from mergebo import errors, problems
 from mergebo.permutations import insert, invert, reverse, sample, swap
-from mergebo.problems import layout, ordering, reference, registry, routes, scheduling, solvers, thief
-from mergebo.problems.reference import solve
+from mergebo.problems import layout, optima, ordering, regenerate, registry, scheduling, tsp, ttp
+from mergebo.problems.regenerate import solve
 from mergebo.problems.registry import DATA, FAMILIES, QAPLIB
 from mergebo.testing import ProblemSuite
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Brew(problems.Problem):
-    """A problem of a user's own, with all kinds of variables; least in oak, at 40 degrees, three hours, in order."""
+    """A custom problem with all types of variables; minimal in oak, at 40 degrees, three hours, in order."""
 
     space = mb.Space(
         order=mb.Permutation(4), vessel=mb.Choice(["tin", "oak", "glass"]), celsius=mb.Real(20, 80), hours=mb.Integer(1, 9)
@@ -57,7 +57,7 @@ globals().update({suite.__name__: suite for suite in map(_suite, SMALL)})
 
 class TestNames:
     @pytest.mark.parametrize("name", [*problems.available(), "tsp:random(n=12,seed=3)~5", "ttp:random(n=9,seed=1)~2"])
-    def test_a_name_gives_its_problem_back(self, name: str) -> None:
+    def test_get_by_name(self, name: str) -> None:
         problem = problems.get(name)
         again = problems.get(problem.name)
         assert again.name == problem.name
@@ -82,9 +82,9 @@ class TestNames:
             ("tspp:a280", "did you mean 'tsp'"),
             ("tsp:a28", "did you mean 'a280'"),
             ("a280", "family:instance"),
-            ("tsp:random(30)", "each needs its name"),
-            ("tsp:random(n=)", "should read like"),
-            ("tsp:random(n=__import__('os'))", "should read like"),
+            ("tsp:random(30)", "every setting needs a name"),
+            ("tsp:random(n=)", "must have the form"),
+            ("tsp:random(n=__import__('os'))", "must have the form"),
             ("tsp:random(size=3)", "takes n, seed, got size=3"),
             ("tsp:a280(n=3)", "takes no parameters"),
         ],
@@ -104,15 +104,15 @@ def test_matrices_are_square_and_metrics_known() -> None:
     with pytest.raises(errors.ShapeError, match=r"gains must be a square matrix, got shape \(4,\)"):
         problems.LOP("l", np.ones(4))
     with pytest.raises(errors.ArgumentError, match="did you mean 'ceil'"):
-        routes.euclidean(np.zeros((3, 2)), "ceiling")  # type: ignore[arg-type]
+        tsp.euclidean(np.zeros((3, 2)), "ceiling")  # type: ignore[arg-type]
 
 
 class TestTSP:
     def test_by_hand(self) -> None:
         """A 3-4-5 triangle and a square."""
-        triangle = problems.TSP("t", routes.euclidean(np.array([[0, 0], [3, 0], [0, 4]])))
+        triangle = problems.TSP("t", tsp.euclidean(np.array([[0, 0], [3, 0], [0, 4]])))
         assert triangle.evaluate([0, 1, 2]) == 12
-        square = problems.TSP("s", routes.euclidean(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]), "ceil"))
+        square = problems.TSP("s", tsp.euclidean(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]), "ceil"))
         assert square.evaluate([[0, 1, 2, 3], [0, 2, 1, 3]]).tolist() == [4, 6]
 
     def test_direction_counts_where_distances_are_asymmetric(self) -> None:
@@ -127,8 +127,8 @@ class TestTSP:
         assert ceiled.evaluate(np.arange(280)) == 2851
         assert ceiled.evaluate_rows(ceiled.space.sample_rows(2000, seed=0)).mean() == pytest.approx(34_250, rel=0.02)
 
-    def test_relabelled_a280_says_nothing_through_its_numbers(self) -> None:
-        """The identity is a near-optimal tour of a280 as published, and a random one after relabelling."""
+    def test_relabelled_a280_has_uninformative_numbers(self) -> None:
+        """The identity is a near-optimal tour of a280 as published, and a random tour after relabelling."""
         original = problems.get("tsp:a280")
         random = original.evaluate_rows(original.space.sample_rows(500, seed=0))
         assert original.evaluate(np.arange(280)) < 0.1 * random.mean()
@@ -143,7 +143,7 @@ class TestTSP:
     def test_drill_tours_are_proved(self, k: int) -> None:
         problem = problems.get(f"tsp:pcb15-{k}")
         assert problem.optimum.proved
-        value, tour = solvers.held_karp(problem.distances)
+        value, tour = optima.held_karp(problem.distances)
         assert value == problem.optimum.value == problem.evaluate(tour)
 
 
@@ -176,20 +176,20 @@ class TestQAP:
             problems.QAP("q", np.zeros((2, 2)), np.zeros((3, 3)))
 
 
-def literal_packing(widths, heights, floor, order):
+def reference_packing(widths, heights, floor, order):
     """Skyline bottom-left, module by module and column by column."""
     skyline = [0] * floor
-    places = {}
+    positions = {}
     for m in order:
-        spots = [(max(skyline[x : x + widths[m]]), x) for x in range(floor - widths[m] + 1)]
-        y, x = min(spots)
-        places[m] = (x, y)
+        candidates = [(max(skyline[x : x + widths[m]]), x) for x in range(floor - widths[m] + 1)]
+        y, x = min(candidates)
+        positions[m] = (x, y)
         skyline[x : x + widths[m]] = [y + heights[m]] * widths[m]
-    return places
+    return positions
 
 
 def changed_by_swaps(problem: problems.OrderProblem) -> float:
-    """The share of swaps of two slots that change the value, over some random orders."""
+    """The fraction of swaps that change the value, over some random orders."""
     orders = sample(problem.n, 8, seed=0)
     pairs = list(itertools.combinations(range(problem.n), 2))
     changed = [
@@ -209,15 +209,15 @@ class TestLayout:
         assert plan.evaluate([0, 1, 2]) == 9 + 2 * 2.5
 
     @pytest.mark.parametrize("name", ["floorplan:fp-1", "floorplan:fp-2", "floorplan:random(n=9,seed=5)"])
-    def test_packing_is_the_literal_one_and_nothing_overlaps(self, name: str) -> None:
+    def test_packing_agrees_with_the_reference_without_overlaps(self, name: str) -> None:
         plan = problems.get(name)
         orders = sample(plan.n, 30, seed=1)
         left, bottom = plan.pack(orders)
         for k, order in enumerate(orders):
-            places = literal_packing(plan.widths, plan.heights, plan.floor, order)
-            assert [(left[k, m], bottom[k, m]) for m in range(plan.n)] == [places[m] for m in range(plan.n)]
+            positions = reference_packing(plan.widths, plan.heights, plan.floor, order)
+            assert [(left[k, m], bottom[k, m]) for m in range(plan.n)] == [positions[m] for m in range(plan.n)]
             covered = np.zeros((plan.floor, int((bottom[k] + plan.heights).max())), int)
-            for m, (x, y) in places.items():
+            for m, (x, y) in positions.items():
                 covered[x : x + plan.widths[m], y : y + plan.heights[m]] += 1
             assert covered.max() == 1
 
@@ -240,18 +240,18 @@ class TestLayout:
             problems.FloorPlan("f", np.array([5]), np.array([1]), (np.array([0]),), 4)
 
 
-def literal_thief(problem: problems.TTP, route: list[int], picks: list[int]) -> float:
-    """The objective as its definition reads, one city after the other; the plan must fit."""
+def reference_ttp(problem: problems.TTP, route: list[int], picks: list[int]) -> float:
+    """The objective by its definition, one city after the other, for a feasible plan."""
     start = route.index(0)
     tour = route[start:] + route[:start]
     profit = time = weight = 0.0
-    for here, there in zip(tour, tour[1:] + tour[:1], strict=True):
-        for item, city in enumerate(problem.cities):
-            if city == here and picks[item]:
+    for city, successor in zip(tour, tour[1:] + tour[:1], strict=True):
+        for item, location in enumerate(problem.cities):
+            if location == city and picks[item]:
                 profit += problem.profits[item]
                 weight += problem.weights[item]
         speed = problem.max_speed - weight / problem.capacity * (problem.max_speed - problem.min_speed)
-        (x, y), (u, v) = problem.coordinates[here], problem.coordinates[there]
+        (x, y), (u, v) = problem.coordinates[city], problem.coordinates[successor]
         time += np.ceil(((x - u) ** 2 + (y - v) ** 2) ** 0.5) / speed
     return problem.rent * time - profit
 
@@ -265,18 +265,18 @@ class TestThief:
         # Empty to city 1 at speed 1, then at 1 - 0.5 * 0.9 = 0.55 for 4 + 7.
         assert problem.evaluate({"route": [0, 1, 2], "picks": [1]}) == pytest.approx(2 * (3 + 11 / 0.55) - 50)
         assert problem.evaluate({"route": [0, 1, 2], "picks": [0]}) == 2 * 14
-        # The other way round the item is picked up late: 7 + 4 empty, 3 with it.
+        # In the other direction the item is picked up late: 7 + 4 empty, 3 with it.
         assert problem.evaluate({"route": [0, 2, 1], "picks": [1]}) == pytest.approx(2 * (11 + 3 / 0.55) - 50)
 
     @pytest.mark.parametrize("name", ["ttp:random(n=12,per_city=3,seed=2)", "ttp:a280-n837-bounded"])
-    def test_is_the_literal_one(self, name: str) -> None:
+    def test_agrees_with_the_reference(self, name: str) -> None:
         problem = problems.get(name)
         rng = np.random.default_rng(0)
         for _ in range(4):
             route = rng.permutation(problem.n)
-            picks = problem.repaired(rng.integers(0, 2, (1, len(problem.profits))))[0]
+            picks = problem.repair(rng.integers(0, 2, (1, len(problem.profits))))[0]
             value = problem.evaluate({"route": route, "picks": picks})
-            assert value == pytest.approx(literal_thief(problem, route.tolist(), picks.tolist()), rel=1e-12)
+            assert value == pytest.approx(reference_ttp(problem, route.tolist(), picks.tolist()), rel=1e-12)
 
     def test_empty_knapsack_costs_the_rent_of_the_tour(self) -> None:
         problem, tsp = problems.get("ttp:a280-n279-uncorr"), problems.get("tsp:a280-ceil")
@@ -296,7 +296,7 @@ class TestThief:
         everything = np.ones(len(problem.profits), int)
         route = np.arange(280)
         assert problem.weights.sum() > problem.capacity
-        repaired = problem.repaired(everything[None])[0]
+        repaired = problem.repair(everything[None])[0]
         assert problem.weights @ repaired <= problem.capacity
         value = problem.evaluate({"route": route, "picks": everything})
         assert value == problem.evaluate({"route": route, "picks": repaired})
@@ -306,7 +306,7 @@ class TestThief:
         problem = problems.TTP(
             "t", np.zeros((2, 2)), np.array([10.0, 1, 6]), np.array([5.0, 1, 2]), np.array([1, 1, 1]), 7, 1
         )
-        assert problem.repaired(np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1]])).tolist() == [[1, 0, 1], [0, 1, 1], [1, 0, 1]]
+        assert problem.repair(np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1]])).tolist() == [[1, 0, 1], [0, 1, 1], [1, 0, 1]]
 
     def test_penalty_is_worse_than_every_feasible_plan(self) -> None:
         base = problems.get("ttp:random(n=12,per_city=3,seed=2)")
@@ -319,22 +319,22 @@ class TestThief:
         values = problem.evaluate_rows(rows)
         assert heavy.any()
         assert (~heavy).any()
-        slowest = problem.rent * problem.n * routes.euclidean(problem.coordinates, "ceil").max() / problem.min_speed
+        slowest = problem.rent * problem.n * tsp.euclidean(problem.coordinates, "ceil").max() / problem.min_speed
         assert values[heavy].min() > slowest >= values[~heavy].max()
         np.testing.assert_array_equal(values[~heavy], base.evaluate_rows(rows)[~heavy])
 
-    def test_generator_follows_the_rules(self) -> None:
+    def test_generator(self) -> None:
         rng = np.random.default_rng(0)
-        profits, weights = thief.knapsack_items("bounded-strongly-correlated", 837, rng)
+        profits, weights = ttp.knapsack_items("bounded-strongly-correlated", 837, rng)
         bundle = (profits - weights) / 100  # a bundle of k base items has profit k (w + 100)
         assert set(bundle) <= {1, 2, 3, 4}
         assert (weights / bundle <= 1000).all()
-        assert np.ptp(thief.knapsack_items("similar-weights", 500, rng)[1]) <= 10
+        assert np.ptp(ttp.knapsack_items("similar-weights", 500, rng)[1]) <= 10
         problem = problems.get("ttp:a280-n837-uncorr")
         assert problem.capacity == problem.weights.sum() * 8 // 11
         assert np.bincount(problem.cities, minlength=280).tolist() == [0] + [3] * 279
         with pytest.raises(errors.ArgumentError, match="did you mean 'uncorrelated'"):
-            thief.knapsack_items("uncorelated", 3, rng)  # type: ignore[arg-type]
+            ttp.knapsack_items("uncorelated", 3, rng)  # type: ignore[arg-type]
 
     def test_construction(self) -> None:
         good = {"coordinates": np.zeros((2, 2)), "profits": np.ones(1), "weights": np.ones(1), "cities": np.array([1])}
@@ -352,8 +352,8 @@ class TestThief:
                 problems.TTP("t", **{**good, **change})
 
 
-def literal_flow_shop(times, order) -> list[float]:
-    """When each job leaves the last machine."""
+def reference_flow_shop(times, order) -> list[float]:
+    """Completion time of each job."""
     done: list[list[float]] = []
     for k, job in enumerate(order):
         row: list[float] = []
@@ -372,21 +372,21 @@ class TestFlowShop:
         assert problems.FlowShop("f", times).evaluate([[0, 1], [1, 0]]).tolist() == [9, 7]
         assert problems.FlowShop("f", times, "flowtime").evaluate([[0, 1], [1, 0]]).tolist() == [5 + 9, 5 + 7]
 
-    def test_is_the_literal_one(self) -> None:
+    def test_agrees_with_the_reference(self) -> None:
         makespan, flowtime = problems.get("flowshop:ta003"), problems.get("flowshop:ta003-flow")
         for order in sample(20, 10, seed=0):
-            ends = literal_flow_shop(makespan.times, order)
+            ends = reference_flow_shop(makespan.times, order)
             assert makespan.evaluate(order) == ends[-1]
             assert flowtime.evaluate(order) == sum(ends)
 
     def test_taillard_instances_are_the_published_ones(self) -> None:
-        """The first times of ta001 as printed in the literature, and its least makespan, reached."""
+        """The first times of ta001 as published, and its proved makespan."""
         problem = problems.get("flowshop:ta001")
         assert problem.times[0, :10].tolist() == [54, 83, 15, 71, 77, 36, 53, 38, 27, 87]
         assert problem.optimum.value == 1278
         assert problem.optimum.proved
 
-    def test_all_least_makespans_are_known(self) -> None:
+    def test_all_optimal_makespans_are_known(self) -> None:
         for first, _, values in scheduling.TAILLARD.values():
             for k, value in enumerate(values):
                 assert problems.get(f"flowshop:ta{first + k:03d}").optimum.value == value
@@ -413,17 +413,17 @@ class TestOrdering:
         expected = [-sum(problem.gains[a, b] for a, b in itertools.combinations(row, 2)) for row in rows]
         np.testing.assert_allclose(problem.evaluate_rows(rows), expected, atol=1e-9)
 
-    def test_without_noise_the_hidden_order_is_proved(self) -> None:
+    def test_without_noise_the_planted_order_is_proved(self) -> None:
         problem = problems.get("lop:planted(n=6,noise=0.0)")
         assert problem.optimum.proved
-        assert solvers.exhaust(problem)[0] == pytest.approx(problem.optimum.value)
+        assert optima.brute_force(problem)[0] == pytest.approx(problem.optimum.value)
 
     def test_noise_is_not_negative(self) -> None:
         with pytest.raises(errors.ArgumentError, match="not be negative"):
-            ordering.planted("l", 5, 0, noise=-1)
+            ordering.planted_lop("l", 5, 0, noise=-1)
 
     def test_addition_by_hand(self) -> None:
-        """Two reagents: adding 0 first costs 3; they like to be first and last."""
+        """Two reagents: adding 0 first costs 3; their optimal moments are first and last."""
         problem = problems.OrderOfAddition("a", np.array([[0.0, 3], [1, 0]]), np.array([0.0, 1]))
         assert problem.evaluate([0, 1]) == 3
         assert problem.evaluate([1, 0]) == 1 + 10 * 2
@@ -435,7 +435,7 @@ class TestOrdering:
         assert hot == pytest.approx(1 * 0.6 + 20 * 2.0)
 
     def test_quantities_by_hand(self) -> None:
-        """Adding 0 first costs 3 at most; the later 1 is added the more heat is best; the others want their middle."""
+        """Adding 0 first costs 3 at most; the optimal heat grows with the slot of 1; the other optima are central."""
         problem = problems.Synthesis(
             "a",
             np.array([[0.0, 3], [1, 0]]),
@@ -480,25 +480,25 @@ class TestSolvers:
         distances = np.random.default_rng(n).random((n, n))
         np.fill_diagonal(distances, 0)
         problem = problems.TSP("t", distances)
-        value, tour = solvers.held_karp(distances)
-        assert value == pytest.approx(solvers.exhaust(problem)[0])
+        value, tour = optima.held_karp(distances)
+        assert value == pytest.approx(optima.brute_force(problem)[0])
         assert problem.evaluate(tour) == pytest.approx(value)
 
     def test_tour_search_finds_short_tours(self) -> None:
         problem = problems.get("tsp:pcb15-3")
-        value, tour = solvers.tour_search(problem.distances, seed=0, kicks=300)
+        value, tour = optima.tour_search(problem.distances, seed=0, kicks=300)
         assert problem.evaluate(tour) == value == problem.optimum.value
 
     @pytest.mark.parametrize("seed", range(3))
     def test_order_search_finds_the_best_order(self, seed: int) -> None:
         problem = problems.get("lop:planted", n=7, seed=seed, noise=2.0)
-        value, order = solvers.order_search(problem.gains, seed=0, kicks=50)
+        value, order = optima.order_search(problem.gains, seed=0, kicks=50)
         assert problem.evaluate(order) == pytest.approx(value)
-        assert value == pytest.approx(solvers.exhaust(problem)[0])
+        assert value == pytest.approx(optima.brute_force(problem)[0])
 
-    def test_order_search_leaves_no_better_insertion(self) -> None:
+    def test_order_search_ends_in_a_local_optimum(self) -> None:
         problem = problems.get("lop:planted(n=25,noise=2.0)")
-        kicked, plain = (solvers.order_search(problem.gains, seed=1, kicks=kicks) for kicks in (200, 0))
+        kicked, plain = (optima.order_search(problem.gains, seed=1, kicks=kicks) for kicks in (200, 0))
         assert kicked[0] <= plain[0]
         for value, order in (kicked, plain):
             around = np.array([insert(order, i, j) for i, j in itertools.product(range(25), repeat=2)])
@@ -510,60 +510,62 @@ class TestSolvers:
         moves = {tuple(swap(order, i, j)) for i, j in itertools.combinations(range(7), 2)}
         moves |= {tuple(insert(order, i, j)) for i, j in itertools.product(range(7), repeat=2)}
         moves |= {tuple(reverse(order, i, j)) for i, j in itertools.combinations_with_replacement(range(7), 2)}
-        drawn = solvers.neighbours(np.tile(order, (3000, 1)), problem, np.random.default_rng(0))
+        drawn = optima.random_neighbours(np.tile(order, (3000, 1)), problem, np.random.default_rng(0))
         assert {tuple(row) for row in drawn} == moves
 
-    def test_polishing_leaves_no_better_neighbour(self) -> None:
+    def test_steepest_descent_ends_in_a_local_optimum(self) -> None:
         problem = problems.get("ttp:random(n=8)")
-        value, row = solvers.polish(problem, problem.space.sample_rows(seed=0))
+        value, row = optima.steepest_descent(problem, problem.space.sample_rows(seed=0))
         assert problem.evaluate_rows(row) == value
-        around = solvers.neighbours(np.tile(row, (3000, 1)), problem, np.random.default_rng(0))
+        around = optima.random_neighbours(np.tile(row, (3000, 1)), problem, np.random.default_rng(0))
         assert problem.evaluate_rows(around).min() >= value - 1e-9
 
     def test_annealing_solves_a_small_problem(self) -> None:
         problem = problems.get("qap:nug-like(n=6)")
-        assert solvers.anneal(problem, seed=0, chains=8, steps=300)[0] == solvers.exhaust(problem)[0]
+        assert optima.anneal(problem, seed=0, chains=8, steps=300)[0] == optima.brute_force(problem)[0]
 
-    def test_annealing_goes_on_from_a_start_and_keeps_it_if_nothing_is_better(self) -> None:
+    def test_annealing_from_a_start(self) -> None:
         problem = problems.get("lop:planted(n=7,noise=0.0)")
-        value, best = solvers.exhaust(problem)
-        found, row = solvers.anneal(problem, seed=0, chains=4, steps=20, start=best)
+        value, best = optima.brute_force(problem)
+        found, row = optima.anneal(problem, seed=0, chains=4, steps=20, start=best)
         assert (found, row.tolist()) == (value, best.tolist())
         worst = best[::-1].copy()
-        assert solvers.anneal(problem, seed=0, chains=4, steps=100, start=worst, heat=0.01)[0] < problem.evaluate_rows(worst)
+        assert optima.anneal(problem, seed=0, chains=4, steps=100, start=worst, initial_temperature=0.01)[
+            0
+        ] < problem.evaluate_rows(worst)
 
     def test_annealing_of_options_and_numbers(self) -> None:
         problem = Brew("brew")
-        value, row = solvers.anneal(problem, seed=0, chains=16, steps=3000)
+        value, row = optima.anneal(problem, seed=0, chains=16, steps=3000)
         assert problem.space.decode(row)["vessel"] == "oak"
         assert value == pytest.approx(0, abs=0.05)
         start = np.tile(problem.space.sample_rows(seed=0), (500, 1))
-        met = set()
+        visited = set()
         for seed in range(20):
-            around = solvers.neighbours(start, problem, np.random.default_rng(seed))
+            around = optima.random_neighbours(start, problem, np.random.default_rng(seed))
             problem.space.encode([problem.space.decode(each) for each in around])
             changed = [name for name, where in problem.space.slices.items() if (around[:, where] != start[:, where]).any()]
-            assert len(changed) <= 1  # a small step of a whole number may be none
-            met.update(changed)
-        assert met == set(problem.space.variables)
+            assert len(changed) <= 1  # a small step of an integer may be zero
+            visited.update(changed)
+        assert visited == set(problem.space.variables)
 
 
-class TestReference:
-    """The command that finds the stored optima."""
+class TestRegenerate:
+    """The command that computes the stored optima."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (tmp_path / "optima.json").write_text("{}")
         monkeypatch.setattr("mergebo.problems.registry.DATA", tmp_path)
-        registry._stored.cache_clear()
+        registry.stored_optima.cache_clear()
         yield
-        registry._stored.cache_clear()
+        registry.stored_optima.cache_clear()
 
-    def run(self, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
-        monkeypatch.setattr("sys.argv", ["reference", *words])
-        reference.main()
+    def run(self, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+        monkeypatch.setattr("sys.argv", ["regenerate", *arguments])
+        regenerate.main()
 
-    def test_what_is_found_is_stored_once_and_known_from_then_on(
+    def test_optima_are_stored_and_loaded(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         name = "qap:nug-like(n=6,seed=4)"
@@ -574,20 +576,22 @@ class TestReference:
         written = (tmp_path / "optima.json").read_bytes()
         problem = problems.get(name)
         assert problem.optimum.proved
-        assert problem.optimum.value == solvers.exhaust(problem)[0] == problem.evaluate_rows(np.array(problem.optimizers[0]))
+        assert (
+            problem.optimum.value == optima.brute_force(problem)[0] == problem.evaluate_rows(np.array(problem.optimizers[0]))
+        )
         self.run(monkeypatch, name, "--write")
         assert (tmp_path / "optima.json").read_bytes() == written
         assert f"stored {problem.optimum.value:.10g}" in capsys.readouterr().out.splitlines()[-1]
 
     def test_published_values(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """One that is not reached is stored all the same; below one that was proved, something is wrong."""
+        """A published value is stored even if not reached; a value below a proved optimum is an error."""
         name = "lop:planted(n=6,seed=0,noise=0.0)"
         best = solve(problems.get(name))[0]
-        monkeypatch.setitem(reference.PUBLISHED, name, (best - 1, True, "a book"))
+        monkeypatch.setitem(regenerate.PUBLISHED, name, (best - 1, True, "a book"))
         self.run(monkeypatch, name, "--write")
-        kept = json.loads((tmp_path / "optima.json").read_text())[name]
-        assert kept == {"value": best - 1, "proved": True, "source": "a book", "rows": []}
-        monkeypatch.setitem(reference.PUBLISHED, name, (best + 1, True, "a book"))
+        stored = json.loads((tmp_path / "optima.json").read_text())[name]
+        assert stored == {"value": best - 1, "proved": True, "source": "a book", "rows": []}
+        monkeypatch.setitem(regenerate.PUBLISHED, name, (best + 1, True, "a book"))
         with pytest.raises(SystemExit, match="below the proved optimum"):
             self.run(monkeypatch, name)
 
@@ -627,7 +631,7 @@ class TestLoaders:
         assert problems.read_tour(path).tolist() == [1, 2, 0]
 
     def test_real_thief_files(self) -> None:
-        """The files inside the package `ioh`: their own arithmetic, and the same cities as our a280."""
+        """The files in the package `ioh`: the values by definition, and the same cities as our a280."""
         import ioh
 
         folder = Path(ioh.__file__).parent / "static" / "example_pwt"
@@ -638,9 +642,9 @@ class TestLoaders:
             category = round(11 * problem.capacity / problem.weights.sum())
             assert problem.capacity == int(problem.weights.sum() * category / 11)
             point = problem.space.sample(seed=0)
-            picks = problem.repaired(point["picks"][None])[0]
+            picks = problem.repair(point["picks"][None])[0]
             value = problem.evaluate({"route": point["route"], "picks": picks})
-            assert value == pytest.approx(literal_thief(problem, point["route"].tolist(), picks.tolist()))
+            assert value == pytest.approx(reference_ttp(problem, point["route"].tolist(), picks.tolist()))
 
     TSP = "NAME: x\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\nEOF\n"
     TTP = (
@@ -649,7 +653,7 @@ class TestLoaders:
         "ITEMS SECTION (INDEX, PROFIT, WEIGHT, ASSIGNED NODE NUMBER):\n1 7 5 2\n"
     )
 
-    def test_the_broken_ones_below_are_fine_unbroken(self, tmp_path: Path) -> None:
+    def test_the_files_below_are_valid_without_the_errors(self, tmp_path: Path) -> None:
         assert problems.read_tsplib(self.write(tmp_path, "x.tsp", self.TSP)).evaluate([0, 1]) == 10
         small = problems.read_ttp(self.write(tmp_path, "x.ttp", self.TTP), overweight="penalty")
         assert small.evaluate({"route": [0, 1], "picks": [1]}) == pytest.approx(2 * (5 + 5 / 0.1) - 7)
@@ -663,23 +667,23 @@ class TestLoaders:
             ("tsplib", TSP.replace("2 3 4", "3 3 4"), "line 6: expected entry 2 of 2, got 3"),
             ("tsplib", TSP.replace("2 3 4", "2 3 nan"), "line 6: expected finite numbers"),
             ("tsplib", TSP.replace("DIMENSION: 2", "DIMENSION: 3"), "line 7: expected numbers"),
-            ("tsplib", TSP.replace("DIMENSION: 2", "DIMENSION: -2"), "positive whole number, got '-2'"),
+            ("tsplib", TSP.replace("DIMENSION: 2", "DIMENSION: -2"), "positive integer, got '-2'"),
             ("tsplib", TSP.replace("DIMENSION: 2\n", ""), "no DIMENSION"),
-            ("tsplib", TSP.replace("EUC_2D", "GEO"), "'GEO' is not read"),
+            ("tsplib", TSP.replace("EUC_2D", "GEO"), "'GEO' is not supported"),
             ("tsplib", TSP.replace("EUC_2D", "EXPLICIT"), "expected EDGE_WEIGHT_SECTION"),
             ("tsplib", TSP.replace("NODE_COORD", "EDGE_WEIGHT"), "expected NODE_COORD_SECTION"),
             (
                 "tsplib",
                 "DIMENSION: 2\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_SECTION\n0 1 1 0\n",
-                "'' is not read; FULL_MATRIX",
+                "'' is not supported; use FULL_MATRIX",
             ),
             ("tsplib", TSP[:-10], "line 5: the file ends where entry 2 of 2 should follow"),
             ("tsplib", "", "line 0: the file ends"),
             ("tsplib", "hello\n", "line 1: expected 'KEY: value'"),
             ("qaplib", "2\n0 1 1 0\n0 1 1\n", r"the file ends where matrix B \(3 of 4 numbers so far\)"),
             ("qaplib", "2\n0 1 1 0\n0 1 1 0 5\n", "matrix B should be 4 numbers, got 5"),
-            ("qaplib", "2\n0 1 1 0\n0 1 1 0\n5\n", "more in the file"),
-            ("qaplib", "2.5\n", "positive whole number, got 2.5"),
+            ("qaplib", "2\n0 1 1 0\n0 1 1 0\n5\n", "the file contains more than n"),
+            ("qaplib", "2.5\n", "positive integer, got 2.5"),
             ("qaplib_solution", "2 5\n1 1\n", r"not a permutation of 1\.\.2"),
             ("tour", "DIMENSION: 2\nTOUR_SECTION\n1 3\n", "the tour is not a permutation"),
             ("ttp", TTP.replace("CEIL_2D", "EUC_2D"), "must be CEIL_2D, got 'EUC_2D'"),
@@ -696,7 +700,7 @@ class TestLoaders:
             ("ttp", TTP.replace("1 7 5 2", "1 7 0 2"), "weights must be above 0; that of item 1 is 0"),
         ],
     )
-    def test_broken_files(self, tmp_path: Path, reader: str, text: str, message: str) -> None:
+    def test_malformed_files(self, tmp_path: Path, reader: str, text: str, message: str) -> None:
         path = self.write(tmp_path, "x", text)
         with pytest.raises(errors.InstanceFileError, match=message):
             getattr(problems, f"read_{reader}")(path)
@@ -718,21 +722,21 @@ def test_optima_are_regenerated_by_their_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command solves a problem and finds what is stored."""
-    from mergebo.problems import reference
+    from mergebo.problems import regenerate
 
-    monkeypatch.setattr("sys.argv", ["reference", "tsp:pcb15-1", "addition:demo"])
-    reference.main()
-    said = capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["regenerate", "tsp:pcb15-1", "addition:demo"])
+    regenerate.main()
+    output = capsys.readouterr().out
     stored = problems.get("tsp:pcb15-1").optimum.value
-    assert f"tsp:pcb15-1: found {stored:g} (dynamic programming); optimum {stored:g} (proved" in said
-    assert "[2/2] addition:demo" in said
+    assert f"tsp:pcb15-1: found {stored:g} (dynamic programming); optimum {stored:g} (proved" in output
+    assert "[2/2] addition:demo" in output
 
 
-def test_relabelling_moves_items_not_slots() -> None:
+def test_relabelling_changes_items_not_slots() -> None:
     problem = problems.get("lop:planted(n=6)")
-    renamed = problem.relabelled(3)
-    (names,) = renamed.names
+    relabelled = problem.relabelled(3)
+    (names,) = relabelled.names
     order = sample(6, seed=0)
-    assert renamed.evaluate(order) == problem.evaluate(names[order])
-    assert renamed.evaluate(invert(names)[order]) == pytest.approx(problem.evaluate(order))
-    assert renamed.name == "lop:planted(n=6,seed=0,noise=0.5)~3"
+    assert relabelled.evaluate(order) == problem.evaluate(names[order])
+    assert relabelled.evaluate(invert(names)[order]) == pytest.approx(problem.evaluate(order))
+    assert relabelled.name == "lop:planted(n=6,seed=0,noise=0.5)~3"

@@ -1,4 +1,4 @@
-"""The workflows of GitHub and the script of releases."""
+"""The GitHub workflows and the script for release notes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ CHANGELOG = """# Changelog
 
 
 def release_notes(folder: Path, version: str, tag: str) -> subprocess.CompletedProcess[str]:
-    """Run the script in a repository of this version."""
+    """Run the script in a minimal repository with this version."""
     for part in (".ci", "src/mergebo"):
         (folder / part).mkdir(parents=True)
     shutil.copy(ROOT / ".ci" / "release-notes", folder / ".ci")
@@ -67,7 +68,7 @@ def test_release_notes_are_the_section_of_the_version(version: str, notes: str, 
         ("0.1.1", "v0.1.1", "the section of CHANGELOG.md for 0.1.1 is empty"),
     ],
 )
-def test_a_release_that_does_not_fit_is_refused(version: str, tag: str, message: str, tmp_path: Path) -> None:
+def test_inconsistent_releases_are_rejected(version: str, tag: str, message: str, tmp_path: Path) -> None:
     done = release_notes(tmp_path, version, tag)
     assert done.returncode == 1
     assert done.stdout == ""
@@ -75,7 +76,7 @@ def test_a_release_that_does_not_fit_is_refused(version: str, tag: str, message:
 
 
 def commands(workflow: dict[str, Any]) -> str:
-    """What the steps of a workflow run, for every combination of its jobs' matrices."""
+    """The commands of all steps of a workflow, for every combination of its job matrices."""
     lines = []
     for job in workflow["jobs"].values():
         matrix = job.get("strategy", {}).get("matrix", {})
@@ -89,7 +90,7 @@ def commands(workflow: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_what_workflows_run_exists(path: Path) -> None:
+def test_commands_of_workflows_exist(path: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     lines = commands(yaml.safe_load(path.read_text()))
     called = set(re.findall(r"\bmake ([a-z-]+)", lines))
@@ -97,3 +98,13 @@ def test_what_workflows_run_exists(path: Path) -> None:
     assert called | scripts
     assert called <= targets
     assert all(os.access(ROOT / script, os.X_OK) for script in scripts), scripts
+
+
+def test_the_tests_that_mutants_are_tried_on_exist() -> None:
+    """A test that was renamed would otherwise drop out of `make mutants`."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
+    deselected = [each.removeprefix("--deselect=") for each in settings["pytest_add_cli_args"] if "::" in each]
+    for name in [*settings["pytest_add_cli_args_test_selection"], *deselected]:
+        path, *parts = name.split("::")
+        text = (ROOT / path).read_text()
+        assert all(re.search(rf"^ *(def|class) {part}\b", text, re.MULTILINE) for part in parts), name

@@ -1,6 +1,6 @@
-"""What must hold whatever happens: any sequence of calls, broken files, numbers at the edge, threads, forks and long runs.
+"""Robustness: any sequence of calls, corrupted files, extreme values, threads, forks and long runs.
 
-How many cases of each there are is in `docs/trust.md`.
+The numbers of cases are in `docs/trust.md`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ STATES = Path(__file__).parent / "golden_states"
 
 SPACES = {
     "four items": mb.PermutationSpace(4),
-    "named, with a rule": mb.PermutationSpace(items=["a", "b", "c", "d"], before=[("a", "b")]),
-    "a round": mb.PermutationSpace(5, symmetry=("cycle", "reversal")),
-    "some of five": mb.PermutationSpace(5, choose=2),
+    "named, constrained": mb.PermutationSpace(items=["a", "b", "c", "d"], before=[("a", "b")]),
+    "cyclic": mb.PermutationSpace(5, symmetry=("cycle", "reversal")),
+    "two of five": mb.PermutationSpace(5, choose=2),
     "mixed": mb.Space(order=mb.Permutation(3), picks=mb.Binary(2), heat=mb.Real(0, 1), salt=mb.Choice(["K", "Na"])),
 }
 
@@ -43,7 +43,7 @@ SPACES = {
 
 
 class Loop(RuleBasedStateMachine):
-    """An optimiser beside the simplest model of one: a list of what was asked, begun and told."""
+    """An optimiser against the simplest model of one: a list of rows with their states and values."""
 
     pending = Bundle("pending")
 
@@ -79,12 +79,12 @@ class Loop(RuleBasedStateMachine):
         rows = [self.row(trial.point) for trial in trials]
         assert 1 <= len(rows) <= count
         assert len(set(rows)) == len(rows)
-        assert not known & set(rows)  # nothing is asked for twice
+        assert not known & set(rows)  # no point is proposed twice
         return st_multiple([self.added(trial) for trial in trials])
 
     @rule(target=pending, seed=st.integers(0, 10**6))
-    def begin_elsewhere(self, seed: int) -> int:
-        return self.added(self.opt.begin(self.space.sample(seed=seed)))
+    def attach(self, seed: int) -> int:
+        return self.added(self.opt.attach(self.space.sample(seed=seed)))
 
     @rule(trial=consumes(pending), value=st.floats(-1e6, 1e6))
     def tell(self, trial: int, value: float) -> None:
@@ -92,7 +92,7 @@ class Loop(RuleBasedStateMachine):
         self.model[trial] = (self.model[trial][0], "done", value)
 
     @rule(trial=consumes(pending), value=st.sampled_from([math.nan, math.inf, -math.inf]))
-    def tell_what_is_no_value(self, trial: int, value: float) -> None:
+    def tell_a_value_that_is_not_finite(self, trial: int, value: float) -> None:
         self.opt.tell(trial, value)
         self.model[trial] = (self.model[trial][0], "failed", None)
 
@@ -103,13 +103,13 @@ class Loop(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 10**6), value=st.floats(-1e6, 1e6))
     def tell_a_result_from_elsewhere(self, seed: int, value: float) -> None:
-        """Of a pending trial's point it is that trial's; of one with a value it is an error, and nothing changes."""
+        """For the point of a pending trial it is recorded there; for one with a value it is an error."""
         point = self.space.sample(seed=seed)
         row = self.row(point)
         same = [k for k, (each, state, _) in enumerate(self.model) if each == row and state == "pending"]
         done = any(each == row and state == "done" for each, state, _ in self.model)
         if same:
-            return  # the bundle would not know that this one is no longer pending
+            return  # the bundle could not tell that this trial is no longer pending
         if done:
             with pytest.raises(errors.TrialError):
                 self.opt.tell(point, value)
@@ -159,14 +159,14 @@ TestLoop.settings = settings(
 )
 
 
-# ----------------------------------------------------------------------------------------------------------- broken files
+# -------------------------------------------------------------------------------------------------------- corrupted files
 
 
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths to everything in nested data."""
+    """The paths to all parts of nested data."""
     found = [path] if path else []
-    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in inside:
+    children = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in children:
         found += leaves(value, (*path, key))
     return found
 
@@ -197,7 +197,7 @@ JUNK = st.one_of(
 )
 
 
-def some_state(space: mb.spaces.AnySpace, method: str) -> dict[str, Any]:
+def some_state(space: mb.spaces.SearchSpace, method: str) -> dict[str, Any]:
     opt = mb.Optimizer(space, method, seed=0, initial=3, beliefs=())
     for k, trial in enumerate(opt.ask(6)):
         if k == 4:
@@ -211,8 +211,8 @@ def some_state(space: mb.spaces.AnySpace, method: str) -> dict[str, Any]:
 @pytest.mark.parametrize("space", SPACES)
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
-def test_a_broken_state_is_an_error_or_works(space: str, data: Any) -> None:
-    """Any part of a saved state replaced by junk, or taken out: a clear error, or an optimiser that goes on."""
+def test_a_corrupted_state_is_an_error_or_works(space: str, data: Any) -> None:
+    """A part of a saved state is replaced by junk or removed: a clear error, or an optimiser that works."""
     state = some_state(SPACES[space], "random")
     broken = changed(state, data.draw(st.sampled_from(leaves(state))), data.draw(JUNK))
     try:
@@ -247,7 +247,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_the_files_to_be_broken_are_right(kind: str, tmp_path: Path) -> None:
+def test_the_files_to_be_corrupted_are_valid(kind: str, tmp_path: Path) -> None:
     reader, text = FILES[kind]
     path = tmp_path / "file"
     path.write_text(text)
@@ -257,25 +257,25 @@ def test_the_files_to_be_broken_are_right(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", FILES)
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_broken_instance_files(kind: str, tmp_path: Path, data: Any) -> None:
-    """Truncated, with bits flipped, with lines taken out or doubled: an error of ours, or a file that can be read."""
+def test_corrupted_instance_files(kind: str, tmp_path: Path, data: Any) -> None:
+    """Truncated, with bits flipped, with bytes removed or doubled: an `InstanceFileError`, or a file that can be read."""
     reader, text = FILES[kind]
     content = bytearray(text.encode())
     for _ in range(data.draw(st.integers(1, 3))):
         if not content:
             break
-        place = data.draw(st.integers(0, len(content) - 1))
+        at = data.draw(st.integers(0, len(content) - 1))
         match data.draw(st.sampled_from(["cut", "flip", "drop", "double", "junk"])):
             case "cut":
-                del content[place:]
+                del content[at:]
             case "flip":
-                content[place] ^= 1 << data.draw(st.integers(0, 7))
+                content[at] ^= 1 << data.draw(st.integers(0, 7))
             case "drop":
-                del content[place : place + data.draw(st.integers(1, 20))]
+                del content[at : at + data.draw(st.integers(1, 20))]
             case "double":
-                content[place:place] = content[place : place + 20]
+                content[at:at] = content[at : at + 20]
             case "junk":
-                content[place:place] = data.draw(st.binary(max_size=8))
+                content[at:at] = data.draw(st.binary(max_size=8))
     path = tmp_path / "file"
     path.write_bytes(bytes(content))
     with contextlib.suppress(errors.InstanceFileError):
@@ -283,19 +283,19 @@ def test_broken_instance_files(kind: str, tmp_path: Path, data: Any) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in STATES.glob("*.json")))
-def test_states_of_earlier_versions_go_on(name: str) -> None:
-    """Saved by the version that made them, with the next points they gave."""
-    kept = json.loads((STATES / name).read_text())
-    opt = mb.Optimizer.from_state(kept["state"])
-    assert len(opt.trials) == len(kept["state"]["trials"])
-    for expected in kept["next"]:
+def test_states_of_earlier_versions_are_restored(name: str) -> None:
+    """Stored by earlier versions, with the next points that these proposed."""
+    saved = json.loads((STATES / name).read_text())
+    opt = mb.Optimizer.from_state(saved["state"])
+    assert len(opt.trials) == len(saved["state"]["trials"])
+    for expected in saved["next"]:
         trial = opt.ask()
         assert json.loads(json.dumps(trial.point, default=lambda value: value.tolist())) == expected["point"]
         opt.tell(trial, expected["value"])
     assert opt.pareto if opt.objectives > 1 else opt.best is not None
 
 
-# ------------------------------------------------------------------------------------------------ numbers at the edge
+# ---------------------------------------------------------------------------------------------------- extreme values
 
 VALUES: dict[str, Any] = {
     "constant": lambda k, rng: 3.0,
@@ -309,7 +309,7 @@ VALUES: dict[str, Any] = {
     "large offset": lambda k, rng: 1e9 + rng.normal(),
     "two values": lambda k, rng: float(rng.integers(2)),
     "mostly failures": lambda k, rng: math.nan if k % 4 else rng.normal(),
-    "whole numbers": lambda k, rng: int(rng.integers(-5, 5)),
+    "integers": lambda k, rng: int(rng.integers(-5, 5)),
 }
 
 
@@ -321,7 +321,7 @@ VALUES: dict[str, Any] = {
         ("constant", "turbo"),
     ],
 )
-def test_values_at_the_edge(kind: str, method: str) -> None:
+def test_extreme_values(kind: str, method: str) -> None:
     rng = np.random.default_rng(0)
     space = SPACES["mixed"] if method == "auto" and kind in ("huge", "constant") else mb.PermutationSpace(6)
     opt = mb.Optimizer(space, method, seed=0, initial=5)
@@ -335,26 +335,26 @@ def test_values_at_the_edge(kind: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "bops-h"])
-def test_many_results_nearly_the_same(method: str) -> None:
-    """Points that differ by one swap only, and the same point measured many times: kernels are nearly singular."""
+def test_many_nearly_equal_observations(method: str) -> None:
+    """Points that differ by one swap, and one point measured many times: kernel matrices are nearly singular."""
     space = mb.PermutationSpace(10)
     opt = mb.Optimizer(space, method, seed=0, initial=5, noisy=True)
     order = np.arange(10)
     for k in range(60):
         point = order if k % 3 else mb.permutations.swap(order, k % 9, k % 9 + 1)
-        opt.tell(opt.begin(point), float(point[0]) + 1e-9 * k)
+        opt.tell(opt.attach(point), float(point[0]) + 1e-9 * k)
     for _ in range(3):
         trial = opt.ask()
         opt.tell(trial, 0.0)
     assert math.isfinite(opt.best.value)
 
 
-def test_two_thousand_results() -> None:
+def test_two_thousand_observations() -> None:
     space = mb.PermutationSpace(12)
     opt = mb.Optimizer(space, seed=0)
     rows = np.unique(space.sample_rows(2100, seed=0), axis=0)[:2000]
     for row in rows:
-        opt.tell(opt.begin(row), float(np.abs(row - np.arange(12)).sum()))
+        opt.tell(opt.attach(row), float(np.abs(row - np.arange(12)).sum()))
     trial = opt.ask()
     space.encode(trial.point)
     assert not (rows == trial.point).all(axis=1).any()
@@ -363,7 +363,7 @@ def test_two_thousand_results() -> None:
 # ------------------------------------------------------------------------------------------------- threads, forks, memory
 
 
-def found(seed: int) -> list[list[int]]:
+def run(seed: int) -> list[list[int]]:
     """The points of a short run."""
     problem = mb.problems.get("tsp:random(n=8,seed=3)")
     result = mb.minimize(problem.evaluate, problem.space, budget=16, initial=8, seed=seed)
@@ -371,26 +371,26 @@ def found(seed: int) -> list[list[int]]:
 
 
 def test_threads_do_not_disturb_each_other() -> None:
-    alone = [found(seed) for seed in range(4)]
-    together: dict[int, Any] = {}
-    threads = [threading.Thread(target=lambda seed=seed: together.update({seed: found(seed)})) for seed in range(4)]
+    expected = [run(seed) for seed in range(4)]
+    found: dict[int, Any] = {}
+    threads = [threading.Thread(target=lambda seed=seed: found.update({seed: run(seed)})) for seed in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [together[seed] for seed in range(4)] == alone
+    assert [found[seed] for seed in range(4)] == expected
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_fork_goes_on() -> None:
-    """Compiled code was used before the fork."""
-    alone = found(0)
+def test_forked_processes_work() -> None:
+    """Also after compiled code was used before the fork."""
+    expected = run(0)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map(found, [0, 0]) == [alone, alone]
+        assert pool.map(run, [0, 0]) == [expected, expected]
 
 
 def test_memory_stays_flat() -> None:
-    """A thousand rounds of asking and telling, in runs of fifty each: what is remembered is bounded."""
+    """A thousand rounds of ask and tell, in runs of fifty each: caches are bounded."""
     code = """
 import gc, resource, numpy as np, mergebo as mb
 problem = mb.problems.get("lop:planted(n=7,seed=0)")
@@ -410,13 +410,13 @@ print(*sizes)
     assert sizes[-1] < sizes[5] + 20, sizes  # megabytes
 
 
-def test_nothing_is_kept_of_an_optimiser_that_is_gone() -> None:
+def test_no_references_to_a_deleted_optimiser_remain() -> None:
     import weakref
 
     opt = mb.Optimizer(mb.PermutationSpace(6), "bops-h", initial=4)
     for _ in range(8):
         opt.tell(opt.ask(), 1.0)
-    gone = weakref.ref(opt)
+    reference = weakref.ref(opt)
     del opt
     gc.collect()
-    assert gone() is None
+    assert reference() is None

@@ -1,4 +1,4 @@
-"""What is measured of runs, how sure it is, and what a report says of it."""
+"""Metrics, statistics, tables and reports of benchmark runs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from scipy import stats
 from mergebo.errors import ArgumentError, ShapeError
 from mergebo.experiments import SUITES, Job, Record, Store, get_suite, run_jobs
 from mergebo.experiments.comparison import compare, compare_runs, mean_ranks, mean_score, worst_class
+from mergebo.experiments.competitors import COMPETITORS
 from mergebo.experiments.figures import convergence, styles
 from mergebo.experiments.metrics import (
     SEARCHES,
@@ -34,20 +35,19 @@ from mergebo.experiments.metrics import (
 )
 from mergebo.experiments.published import PUBLISHED, SAME_DATA
 from mergebo.experiments.report import metrics, page, report
-from mergebo.experiments.results import Section, method_order, missing_seeds, sections
-from mergebo.experiments.solvers import SOLVERS
+from mergebo.experiments.runs import SuiteRuns, method_order, missing_seeds, sections
 from mergebo.experiments.statistics import bootstrap_interval, estimate, paired_difference, sign_test
 from mergebo.experiments.summaries import (
+    caveats,
     difference_table,
-    focus,
+    focal_method,
     method_table,
     published_order,
     regret_table,
-    remarks,
     score_table,
     sign_table,
 )
-from mergebo.experiments.tables import THIN, Bold, Table, best_bold, fixed, p_value, shown
+from mergebo.experiments.tables import THIN, Bold, Table, best_bold, format_fixed, format_number, p_value
 from mergebo.optimizers.methods import METHODS
 from mergebo.problems import get
 
@@ -57,12 +57,12 @@ pairs = st.integers(1, 30).flatmap(lambda n: st.tuples(*[arrays(np.float64, n, e
 
 
 def record(method: str, seed: int, values: list[float], problem: str = "qap:chr15a", **changes: object) -> Record:
-    """A run of the suite paper-low, unless `changes` say otherwise."""
+    """A run of the suite paper-low, apart from `changes`."""
     job = Job(problem, method, seed, budget=200, initial=20, protocol="paper-low")
     return Record(replace(job, **changes), tuple(values), seconds={"ask": 0.5, "fit": 0.25, "total": 90.0})
 
 
-def one(*records: Record) -> Section:
+def one(*records: Record) -> SuiteRuns:
     (section,) = sections(records)
     return section
 
@@ -85,17 +85,17 @@ def test_a_run_that_ended_early_keeps_its_best() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [1.0, 2.0, 3.0]])
-def test_values_that_do_not_fit_the_budget(values: list[float]) -> None:
+def test_values_must_fit_the_budget(values: list[float]) -> None:
     with pytest.raises(ArgumentError, match=f"between 1 and 2 values, got {len(values)}"):
         best_so_far(values, 2)
 
 
-def test_rounding_is_no_regret_but_a_better_value_shows() -> None:
+def test_regret_ignores_rounding_and_is_negative_for_better_values() -> None:
     assert simple_regret([1e6 + 1e-5, 1e6 - 1.0], 1e6).tolist() == [0, -1]
 
 
 @given(lists)
-def test_the_best_never_rises(values: list[float]) -> None:
+def test_the_best_value_never_increases(values: list[float]) -> None:
     best = best_so_far(values, len(values) + 3)
     assert (np.diff(best) <= 0).all()
     assert best[-1] == min(values)
@@ -103,9 +103,9 @@ def test_the_best_never_rises(values: list[float]) -> None:
 
 
 @given(arrays(np.float64, 5, elements=st.floats(-100, 100)), st.floats(0.1, 100), st.floats(-100, 100), st.floats(0.1, 10))
-def test_score_does_not_depend_on_the_units(best: np.ndarray, room: float, shift: float, scale: float) -> None:
-    score = normalised_score(best, room, 0.0)
-    moved = normalised_score(best * scale + shift, room * scale + shift, shift)
+def test_score_does_not_depend_on_the_units(best: np.ndarray, random: float, shift: float, scale: float) -> None:
+    score = normalised_score(best, random, 0.0)
+    moved = normalised_score(best * scale + shift, random * scale + shift, shift)
     np.testing.assert_allclose(moved, score, rtol=1e-6, atol=1e-6)
     order = np.argsort(best)
     assert (np.diff(score[order]) <= 0).all()
@@ -116,7 +116,7 @@ def test_score_by_hand() -> None:
     assert np.isnan(normalised_score([4.0], 4.0, 4.0)).all()
 
 
-def test_random_search_as_computed_exactly() -> None:
+def test_random_search_agrees_with_exact_values() -> None:
     name, budget = "tsp:random(n=5,seed=1)", 6
     values = np.sort(get(name).evaluate(np.array(list(permutations(range(5))))))
     for k in (1, budget):
@@ -127,13 +127,13 @@ def test_random_search_as_computed_exactly() -> None:
 
 
 def test_random_search_draws_as_the_design_does() -> None:
-    """Without choices designs are the same; runs are compared with random search of their own design."""
+    """Without binary choices the designs are equal; runs are compared with random search in their own design."""
     np.testing.assert_array_equal(random_search("qap:chr15a", 9), random_search("qap:chr15a", 9, "uniform"))
     name = "ttp:a280-n279-uncorr"
-    spread, uniform = (random_search(name, 9, design) for design in ("spread", "uniform"))
-    assert (spread < uniform).all()  # to take nothing is better than to take half
+    stratified, uniform = (random_search(name, 9, design) for design in ("stratified", "uniform"))
+    assert (stratified < uniform).all()  # taking nothing is better than taking half
     values = list(range(9))
-    for protocol, expected in (("", spread), ("paper-high", uniform)):
+    for protocol, expected in (("", stratified), ("paper-high", uniform)):
         runs = one(record("random", 0, values, problem=name, budget=9, initial=3, protocol=protocol)).runs[0]
         np.testing.assert_array_equal(runs.random, expected)
 
@@ -212,31 +212,31 @@ def test_pairs_must_be_pairs() -> None:
 # ---------------------------------------------------------------------------------------------------- sorting out runs
 
 
-def test_runs_are_put_where_their_suite_has_them() -> None:
+def test_runs_are_grouped_by_suite() -> None:
     low, outside = record("random", 0, [1.0]), record("random", 0, [1.0], budget=30)
-    renamed = record("random", 0, [1.0], relabelled=True)
-    found = sections([outside, renamed, low])
+    relabelled = record("random", 0, [1.0], relabelled=True)
+    found = sections([outside, relabelled, low])
     assert [section.title for section in found] == [
         "paper-low",
-        "paper-low, items renamed",
+        "paper-low, items relabelled",
         "20 + 10 evaluations, protocol paper-low",
     ]
     assert [list(section.groups) for section in found] == [["QAP n=15"], ["QAP n=15"], ["qap:chr15a"]]
 
 
-def test_every_suite_is_found_again() -> None:
+def test_records_are_matched_to_their_suites() -> None:
     for name, suite in SUITES.items():
         found = sections([Record(job, (1.0,)) for job in suite.jobs(["random"], [0])])
         assert [runs.case for section in found for runs in section.runs] == list(suite.cases)
         assert [case for section in found for case in section.planned] == list(suite.cases)
         assert not any(section.absent for section in found)
         # Two budgets: two sections, the smaller one first.
-        plans = {"honest": ("20 + 80", "20 + 200"), "thief": ("5 + 50", "20 + 200"), "design": ("20 + 80", "20 + 100")}
+        plans = {"holdout": ("20 + 80", "20 + 200"), "thief": ("5 + 50", "20 + 200"), "design": ("20 + 80", "20 + 100")}
         titles = [f"{name}, {plan} evaluations" for plan in plans[name]] if name in plans else [name]
         assert [section.title for section in found] == titles
 
 
-def test_methods_have_one_order() -> None:
+def test_methods_are_sorted_consistently() -> None:
     shuffled = ["pymoo-ga", "mergebo(search='relaxation')", "random", "mergebo"]
     assert sorted(shuffled, key=method_order) == ["mergebo", "mergebo(search='relaxation')", "random", "pymoo-ga"]
 
@@ -256,10 +256,10 @@ def test_comparison_over_common_seeds_by_hand() -> None:
     assert found.difference is not None
     assert found.difference.mean == pytest.approx(0)
     assert found.evaluations == 2  # 2, 2 and never
-    room = random_search("qap:chr15a", 200)[-1] - reference
+    scale = random_search("qap:chr15a", 200)[-1] - reference
     score = mean_score(section.runs, "random")
     assert score is not None
-    assert score.mean == pytest.approx((room + reference - 20000) / room)
+    assert score.mean == pytest.approx((scale + reference - 20000) / scale)
     assert compare_runs(section.runs, "mergebo", "turbo") is None
 
 
@@ -270,79 +270,79 @@ def test_ranks_by_hand() -> None:
     assert ranks == {"mergebo": 1.5, "bops-h": 1.75, "random": 2.75}
 
 
-def test_an_unknown_optimum_is_remarked() -> None:
+def test_an_unknown_optimum_is_a_caveat() -> None:
     section = one(record("random", 0, [5.0], "tsp:random(n=9,seed=77)"))
     assert section.runs[0].score("random", 200) is None
     assert score_table(section) is None
-    assert "No reference value is known for tsp:random(n=9,seed=77)" in remarks(section)[0]
+    assert "No reference value is known for tsp:random(n=9,seed=77)" in caveats(section)[0]
 
 
-def test_few_problems_are_remarked(paired: list[Record]) -> None:
-    def said(*records: Record) -> str:
-        return " ".join(each for each in remarks(one(*records)) if "say little" in each)
+def test_few_problems_are_a_caveat(paired: list[Record]) -> None:
+    def caveat(*records: Record) -> str:
+        return " ".join(each for each in caveats(one(*records)) if "are unreliable" in each)
 
     runs = [record("random", 0, [1e9], case.problem) for case in SUITES["paper-low"].cases]
-    assert said(runs[0]) == ""
-    assert "over 2 problems" in said(*runs[:2])
-    assert "over 4 problems" in said(*runs)
-    assert said(*paired) == ""
+    assert caveat(runs[0]) == ""
+    assert "over 2 problems" in caveat(*runs[:2])
+    assert "over 4 problems" in caveat(*runs)
+    assert caveat(*paired) == ""
 
 
-def test_a_reference_that_random_search_finds_is_remarked() -> None:
+def test_a_reference_that_random_search_reaches_is_a_caveat() -> None:
     section = one(record("random", 0, [9896.0], "tsp:pcb15-0"))
     runs = section.runs[0]
     runs.__dict__["problem"] = replace(get("tsp:pcb15-0"), optimum=replace(get("tsp:pcb15-0").optimum, value=1e9))
     assert not runs.has_score
-    assert any("by itself" in remark for remark in remarks(section))
-    assert any("Better than the reference" in remark for remark in remarks(section))
+    assert any("Random search reaches the reference" in caveat for caveat in caveats(section))
+    assert any("Better than the reference" in caveat for caveat in caveats(section))
 
 
 # -------------------------------------------------------------------------------------------------- paired differences
 
 
-def honest_runs(*, absent: tuple[str, ...] = (), methods: tuple[str, ...] = ("auto", "bops-h", "random")) -> list[Record]:
-    """Made-up runs of the honest suite's smaller problems, without those whose names contain a part that is `absent`."""
+def holdout_runs(*, absent: tuple[str, ...] = (), methods: tuple[str, ...] = ("auto", "bops-h", "random")) -> list[Record]:
+    """Made-up runs of the smaller problems of the holdout suite, without those whose names contain one of `absent`."""
     rng = np.random.default_rng(8)
     return [
         Record(job, tuple(get(job.problem).optimum.value + 50 * rng.exponential(1.0, 100)))
-        for job in get_suite("honest").jobs(methods, range(3))
+        for job in get_suite("holdout").jobs(methods, range(3))
         if job.budget == 100 and not any(part in job.problem for part in absent)
     ]
 
 
 def plain_differences(records: list[Record], a: str, b: str, budget: int, b_budget: int) -> dict[str, list[float]]:
-    """Differences in score by class, one an instance: the definition, run by run."""
+    """Differences in score by class, one per instance, computed run by run from the definition."""
     found: dict[str, dict[str, list[float]]] = {}
     for x in records:
         for y in records:
             if (x.job.method, y.job.method) != (a, b) or (x.job.problem, x.job.seed) != (y.job.problem, y.job.seed):
                 continue
-            (group,) = {case.group for case in SUITES["honest"].cases if case.problem == x.job.problem}
+            (group,) = {case.group for case in SUITES["holdout"].cases if case.problem == x.job.problem}
             random = random_search(x.job.problem, 100)[b_budget - 1]
-            room = random - get(x.job.problem).optimum.value
-            scores = (random - min(x.values[:budget])) / room, (random - min(y.values[:b_budget])) / room
+            scale = random - get(x.job.problem).optimum.value
+            scores = (random - min(x.values[:budget])) / scale, (random - min(y.values[:b_budget])) / scale
             found.setdefault(group, {}).setdefault(x.job.problem, []).append(scores[0] - scores[1])
     return {group: [sum(each) / len(each) for each in by.values()] for group, by in found.items()}
 
 
 @pytest.fixture(scope="module")
 def paired() -> list[Record]:
-    return honest_runs(absent=("qap", "floorplan", "cells", "n=50", "n=15"))
+    return holdout_runs(absent=("qap", "floorplan", "cells", "n=50", "n=15"))
 
 
-@pytest.mark.parametrize(("stage", "b_stage"), [(0, 0), (1, 1), (1, 0)])
-def test_paired_differences_as_defined(paired: list[Record], stage: int, b_stage: int) -> None:
+@pytest.mark.parametrize(("checkpoint", "b_checkpoint"), [(0, 0), (1, 1), (1, 0)])
+def test_paired_differences_as_defined(paired: list[Record], checkpoint: int, b_checkpoint: int) -> None:
     section = one(*paired)
     assert list(section.parts) == ["TSP 30", "Flow shop 20", "Linear ordering 30", "All", "All but TSP"]
     budgets = (100, 50)
-    by_class = plain_differences(paired, "auto", "bops-h", budgets[stage], budgets[b_stage])
+    by_class = plain_differences(paired, "auto", "bops-h", budgets[checkpoint], budgets[b_checkpoint])
     expected = {
         **by_class,
         "All": [each for group in by_class.values() for each in group],
         "All but TSP": [each for name, group in by_class.items() if name != "TSP 30" for each in group],
     }
     for part, values in expected.items():
-        found = compare_runs(section.parts[part], "auto", "bops-h", stage, b_stage)
+        found = compare_runs(section.parts[part], "auto", "bops-h", checkpoint, b_checkpoint)
         assert found is not None
         assert found.difference is not None
         assert found.difference.count == len(values)
@@ -350,7 +350,7 @@ def test_paired_differences_as_defined(paired: list[Record], stage: int, b_stage
         assert found.difference.error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(values)))
         assert found.instances.wins == sum(value > 0 for value in values)
         assert found.sign.wins + found.sign.ties + found.sign.losses == 3 * len(values)
-    worst = worst_class(section, "auto", "bops-h", stage, b_stage)
+    worst = worst_class(section, "auto", "bops-h", checkpoint, b_checkpoint)
     assert worst is not None
     assert worst.group == min(by_class, key=lambda name: float(np.mean(by_class[name])))
     assert worst.difference.mean == pytest.approx(min(np.mean(values) for values in by_class.values()))
@@ -359,20 +359,20 @@ def test_paired_differences_as_defined(paired: list[Record], stage: int, b_stage
 def test_tables_of_paired_differences(paired: list[Record]) -> None:
     section = one(*paired)
     table = difference_table(section, 1, 0)
-    assert table.title == "Paired differences in score of auto after 50 evaluations to the others after 100"
+    assert table.title == "Paired differences in score: auto after 50 evaluations minus the others after 100"
     assert table.header == ("class", "bops-h", "random")
     found = compare_runs(section.runs, "auto", "bops-h", 1, 0)
     assert found is not None
     assert found.difference is not None
     rows = {row[0]: row[1] for row in table.rows}
-    assert rows["All"] == f"{fixed(found.difference.mean, '+')} ± {found.difference.error:.2f} (15 of 45)"
+    assert rows["All"] == f"{format_fixed(found.difference.mean, '+')} ± {found.difference.error:.2f} (15 of 45)"
     assert rows["TSP 30"].count("of") == 0
     assert list(rows)[-3:] == ["Worst class", "Problems won", "Runs won"]
     assert rows["Runs won"].endswith("% of 45")
 
 
 def test_instances_that_were_not_run_are_reported(paired: list[Record]) -> None:
-    """Some for no method, one for one method: no figure passes for one over all."""
+    """Some for no method, one for one method: partial figures are marked."""
     lacking = [
         each
         for each in paired
@@ -387,30 +387,32 @@ def test_instances_that_were_not_run_are_reported(paired: list[Record]) -> None:
     assert rows["All but TSP"].endswith("(7 of 35)")
     assert mean_score(section.runs, "auto") is None
     assert mean_score(section.runs, "bops-h") is not None
-    said = remarks(section)
-    assert "33 problems of the suite without any finished run: TSP 15, tsp:random(n=30,seed=908), QAP 15" in said[0]
-    assert said[1] == "Seeds of the suite that were not run: 3-4."
-    assert "auto has no finished run on lop:planted(n=30,seed=905)." in said
-    figures = metrics(lacking)["suites"]["honest, 20 + 80 evaluations"]
+    found = caveats(section)
+    assert "33 problems of the suite have no finished run: TSP 15, tsp:random(n=30,seed=908), QAP 15" in found[0]
+    assert found[1] == "Seeds of the suite that were not run: 3-4."
+    assert "auto has no finished run on lop:planted(n=30,seed=905)." in found
+    figures = metrics(lacking)["suites"]["holdout, 20 + 80 evaluations"]
     assert figures["instances"]["All"] == {"run": 12, "planned": 45}
     assert len(figures["absent"]) == 33
 
 
-def test_seeds_that_some_problems_lack_are_remarked(paired: list[Record]) -> None:
-    def said(kept: Callable[[Job], bool]) -> str:
-        (found,) = [each for each in remarks(one(*(each for each in paired if kept(each.job)))) if "have" in each]
+def test_seeds_that_some_problems_lack_are_a_caveat(paired: list[Record]) -> None:
+    def caveat(kept: Callable[[Job], bool]) -> str:
+        (found,) = [
+            each for each in caveats(one(*(each for each in paired if kept(each.job)))) if "which others have" in each
+        ]
         return found
 
-    alone = said(lambda job: "lop:planted(n=30,seed=909" not in job.problem or job.seed < 2 or job.method != "bops-h")
-    assert alone.startswith("bops-h lacks the seeds 2, which others have, on lop:planted(n=30,seed=909)")
-    alike = said(lambda job: "lop:planted(n=30,seed=909" not in job.problem or job.seed < 2)
-    assert alike.startswith("auto, bops-h and random lack the seeds 2, which others have, on lop:planted(n=30,seed=909)")
-    many = said(lambda job: "seed=905" in job.problem or job.seed < 2)
+    single = caveat(lambda job: "lop:planted(n=30,seed=909" not in job.problem or job.seed < 2 or job.method != "bops-h")
+    assert single.startswith("bops-h lacks the seeds 2, which others have, on lop:planted(n=30,seed=909)")
+    common = caveat(lambda job: "lop:planted(n=30,seed=909" not in job.problem or job.seed < 2)
+    assert common.startswith("auto, bops-h and random lack the seeds 2, which others have, on lop:planted(n=30,seed=909)")
+    many = caveat(lambda job: "seed=905" in job.problem or job.seed < 2)
     assert "on 4 of 5 of TSP 30, 4 of 5 of Flow shop 20 and 4 of 5 of Linear ordering 30:" in many
 
 
 def test_methods_with_settings_are_rows() -> None:
-    methods = ("auto", "auto(maps=False)", "auto(families=['precedence'])")
+    methods = ("auto", "auto(embedding=False)", "auto(structures=['precedence'])")
     records = [
         Record(job, tuple(get(job.problem).optimum.value + 5 - k + np.linspace(3, 0, 100)))
         for k, method in enumerate(methods)
@@ -419,21 +421,23 @@ def test_methods_with_settings_are_rows() -> None:
     ]
     section = one(*records)
     table = method_table(section)
-    assert table.header == ("method", "score after 100", "less auto", "won", "score after 50", "less auto", "won")
-    assert [row[0] for row in table.rows] == ["auto", "auto(families=['precedence'])", "auto(maps=False)"]
-    less = compare_runs(section.runs, "auto(maps=False)", "auto")
-    assert less is not None
-    assert less.difference is not None
-    assert table.rows[2][2] == f"{fixed(less.difference.mean, '+')} ± {less.difference.error:.2f} (3 of 27)"
-    assert table.rows[2][3] == "100 % of 3"
+    assert table.header == ("method", "score after 100", "minus auto", "won", "score after 50", "minus auto", "won")
+    assert [row[0] for row in table.rows] == ["auto", "auto(embedding=False)", "auto(structures=['precedence'])"]
+    found = compare_runs(section.runs, "auto(embedding=False)", "auto")
+    assert found is not None
+    assert found.difference is not None
+    assert table.rows[1][2] == f"{format_fixed(found.difference.mean, '+')} ± {found.difference.error:.2f} (3 of 27)"
+    assert table.rows[1][3] == "100 % of 3"
 
 
-def test_the_reader_chooses_the_method_to_compare_with(paired: list[Record], tmp_path: Path) -> None:
-    assert focus(one(*paired)) == "auto"
-    assert focus(replace(one(*paired), ours="bops-h")) == "bops-h"
-    assert focus(one(record("auto", 0, [1.0]), record("mergebo", 0, [1.0]))) == "mergebo"  # the published figures' method
+def test_the_focal_method_can_be_chosen(paired: list[Record], tmp_path: Path) -> None:
+    assert focal_method(one(*paired)) == "auto"
+    assert focal_method(replace(one(*paired), focal="bops-h")) == "bops-h"
+    assert (
+        focal_method(one(record("auto", 0, [1.0]), record("mergebo", 0, [1.0]))) == "mergebo"
+    )  # the published figures' method
     some = [each for each in paired if "tsp" in each.job.problem]
-    assert metrics(some, "random")["suites"]["honest, 20 + 80 evaluations"]["compared"] == "random"
+    assert metrics(some, "random")["suites"]["holdout, 20 + 80 evaluations"]["compared"] == "random"
     write(tmp_path, some)
     with pytest.raises(ArgumentError, match="did you mean 'bops-h'"):
         report(tmp_path, "bops")
@@ -451,7 +455,7 @@ def test_published_figures_belong_to_the_suites() -> None:
     assert all(get(name) for name in SAME_DATA)
 
 
-def test_published_figures_stand_below_ours() -> None:
+def test_published_figures_are_below_those_measured_here() -> None:
     section = one(*(record(method, 0, [10000.0 + k]) for k, method in enumerate(["bops-h", "mergebo", "random"])))
     table = regret_table(section)
     assert table.title.startswith("Table 1")
@@ -483,12 +487,12 @@ def test_a_row_must_fit() -> None:
 
 
 def test_numbers() -> None:
-    texts = [shown(x) for x in (0, 0.123456, -2.5, 999.6, 1234567, 3.21e-7, 100)]
+    texts = [format_number(x) for x in (0, 0.123456, -2.5, 999.6, 1234567, 3.21e-7, 100)]
     assert [text.replace(THIN, " ").replace("\N{MINUS SIGN}", "-") for text in texts] == [
         *("0", "0.123", "-2.50", "1 000", "1 230 000", "3.21e-07", "100")
     ]
-    assert shown(float("nan")) == "\N{EN DASH}"
-    assert [fixed(-0.001), fixed(0.25, "+")] == ["0.00", "+0.25"]
+    assert format_number(float("nan")) == "\N{EN DASH}"
+    assert [format_fixed(-0.001), format_fixed(0.25, "+")] == ["0.00", "+0.25"]
     assert p_value(0.0004) == "<0.001"
     assert [type(text) for text in best_bold([(2.0, "2"), (None, "-"), (1.0, "1")])] == [str, str, Bold]
     assert not any(isinstance(text, Bold) for text in best_bold([(2.0, "2"), (None, "-")]))
@@ -522,7 +526,7 @@ def write(folder: Path, records: list[Record]) -> None:
 
 
 class Reader(HTMLParser):
-    """Checks that tags are closed, and collects what a page would fetch."""
+    """Checks that tags are closed, and collects the addresses that a page would fetch."""
 
     void = ("meta", "img", "br")
 
@@ -542,7 +546,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_report_has_everything_and_needs_nothing(folder: Path) -> None:
+def test_the_report_is_complete_and_self_contained(folder: Path) -> None:
     page = report(folder)
     assert page == folder / "report.html"
     text = page.read_text()
@@ -554,7 +558,7 @@ def test_report_has_everything_and_needs_nothing(folder: Path) -> None:
     for part in (
         "Table 1",
         "Table 3",
-        "Jobs that failed",
+        "Failed jobs",
         "1 &lt; 2 &amp; &lt;script&gt;",
         "random lacks the seeds",
         "No reference",
@@ -614,7 +618,7 @@ def test_a_resumed_run_has_the_same_metrics(tmp_path: Path) -> None:
     assert whole == resumed
 
 
-def test_figures_come_out_the_same(folder: Path) -> None:
+def test_figures_are_deterministic(folder: Path) -> None:
     report(folder)
     before = (folder / "report.html").read_bytes()
     report(folder)
@@ -622,16 +626,16 @@ def test_figures_come_out_the_same(folder: Path) -> None:
 
 
 def test_the_page_alone_is_that_of_the_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the last byte; random search is not simulated again, and no file is written."""
+    """Byte for byte; random search is not simulated again, and no file is written."""
     written = report(folder).read_text()
     (folder / "report.html").unlink()
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != ".locks"}
-    monkeypatch.setattr("mergebo.experiments.results.random_search", None)
+    monkeypatch.setattr("mergebo.experiments.runs.random_search", None)
     assert page(folder) == written
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != ".locks"} == before
 
 
-def test_the_page_alone_reads_nothing_that_is_out_of_date(folder: Path) -> None:
+def test_the_page_alone_ignores_outdated_metrics(folder: Path) -> None:
     written = report(folder).read_text()
     path = folder / "metrics.json"
     known = json.loads(path.read_text())
@@ -645,14 +649,14 @@ def test_the_page_alone_reads_nothing_that_is_out_of_date(folder: Path) -> None:
 
 
 def test_metrics_at_checkpoints() -> None:
-    jobs = get_suite("honest").jobs(["random"], [0])[:1]
+    jobs = get_suite("holdout").jobs(["random"], [0])[:1]
     (suite,) = metrics([Record(jobs[0], tuple(np.linspace(9, 5, 100)))])["suites"].values()
     (case,) = suite["cases"].values()
     assert set(case["methods"]["random"]) == {"seeds", "50", "100"}
     assert case["methods"]["random"]["100"]["best"]["mean"] == 5
 
 
-def test_only_failures_are_a_report_too(tmp_path: Path) -> None:
+def test_failures_alone_make_a_report(tmp_path: Path) -> None:
     write(tmp_path, [replace(record("random", 0, []), error="ValueError: no")])
     assert "ValueError: no" in report(tmp_path).read_text()
 
@@ -678,12 +682,12 @@ def test_compare(folder: Path) -> None:
         compare(folder, "mergebo", "random")
 
 
-def test_every_method_looks_different() -> None:
-    looks = styles([*METHODS, *SOLVERS, "mergebo(search='relaxation')"])
-    assert len({(str(look["color"]), str(look["linestyle"])) for look in looks.values()}) == len(looks)
+def test_every_method_has_a_distinct_style() -> None:
+    found = styles([*METHODS, *COMPETITORS, "mergebo(search='relaxation')"])
+    assert len({(str(style["color"]), str(style["linestyle"])) for style in found.values()}) == len(found)
 
 
-def test_a_curve_at_zero_stays_in_sight() -> None:
+def test_a_curve_at_zero_stays_visible() -> None:
     section = one(record("random", 0, [20000.0, 9896.0]), record("mergebo", 0, [20000.0]))
     figure, caption = convergence("QAP", section.runs, styles(section.methods))
     (axes,) = figure.axes
@@ -696,7 +700,7 @@ def test_a_curve_at_zero_stays_in_sight() -> None:
 
 @pytest.mark.parametrize("factor", [1.02, 1.2, 1.8, 2.5, 7, 50, 1e4])
 @pytest.mark.parametrize("least", [1.1, 3.3, 8.5])
-def test_an_axis_of_regrets_can_be_read(least: float, factor: float) -> None:
+def test_a_regret_axis_has_several_ticks(least: float, factor: float) -> None:
     optimum = 9896  # of chr15a
     section = one(record("random", 0, [optimum + 100 * least * factor, optimum + 100 * least]))
     figure, _ = convergence("QAP", section.runs, styles(section.methods))
@@ -707,7 +711,7 @@ def test_an_axis_of_regrets_can_be_read(least: float, factor: float) -> None:
 
 def test_the_readme_has_the_scores_of_the_committed_runs() -> None:
     root = Path(__file__).parents[1]
-    scores = json.loads((root / "docs/results/honest/metrics.json").read_text())["suites"]["honest, 20 + 80 evaluations"][
+    scores = json.loads((root / "docs/results/holdout/metrics.json").read_text())["suites"]["holdout, 20 + 80 evaluations"][
         "scores"
     ]
     names = {"hill climbing": "local-search", "MergeBO": "mergebo", "Optuna TPE": "optuna-tpe"}
@@ -718,5 +722,5 @@ def test_the_readme_has_the_scores_of_the_committed_runs() -> None:
     assert len(lines) == len(scores) - 1  # all classes, and over all of them
     for line in lines:
         group, *cells = line.strip("| ").split(" | ")
-        said = [cell.strip("*").split(" ± ")[0] for cell in cells]
-        assert said == [f"{scores[group][method][0]['mean']:.2f}" for method in methods]
+        shown = [cell.strip("*").split(" ± ")[0] for cell in cells]
+        assert shown == [f"{scores[group][method][0]['mean']:.2f}" for method in methods]

@@ -1,4 +1,4 @@
-"""Neighbourhood scans against brute force: every neighbour written out and measured."""
+"""Neighbourhood scans against brute force over all neighbours."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from hypothesis import strategies as st
 import mergebo as mb
 from against_botorch import DEVICES
 from mergebo import acquisition
-from mergebo.moves import MOVES, move_slots, walk
+from mergebo.neighbours import MOVES, exchange_sequence, move_slots
 from mergebo.optimizers.methods import METHODS
 from mergebo.optimizers.models import ModelBased
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap, RandomComparisons
 from mergebo.surrogate import (
     GP,
     Adjacency,
-    ByMap,
+    ARDPositions,
+    BinaryCountSimilarity,
+    BinarySimilarity,
+    ComparisonSimilarity,
     Footrule,
-    Joint,
     Positions,
-    Ranks,
-    SameChoices,
-    SameShare,
-    SameSlots,
+    ProductSimilarity,
     Similarity,
-    Spacings,
+    SlotDistances,
+    SpearmanRho,
 )
+from mergebo.surrogate.similarity import SCAN_ENTRIES, WALK_ENTRIES
 from mergebo.testing import strategies as our
 
 ORDERS = {
@@ -37,30 +38,30 @@ ORDERS = {
     "position": Positions,
     "adjacency": Adjacency,
 }
-"""What models are made of: the methods' similarities, and others."""
+"""Similarities of the methods' models, and others."""
 
 SIMILARITIES = {
-    "kendall": lambda n: ByMap(EnumerationMap(n), "rank"),
-    "kendall order": lambda n: ByMap(EnumerationMap(n)),
-    "merge": lambda n: ByMap(MergeMap(n)),
-    "merge rank": lambda n: ByMap(MergeMap(n), "rank"),
-    "merge source": lambda n: ByMap(MergeMap(n, "source")),
-    "merge padded": lambda n: ByMap(MergeMap(n, padded=True)),
-    "merge source padded": lambda n: ByMap(MergeMap(n, "source", padded=True), "rank"),
-    "bitonic": lambda n: ByMap(NetworkMap(n)),
-    "random pairs": lambda n: ByMap(RandomComparisons(n), "rank"),
-    "random pairs order": lambda n: ByMap(RandomComparisons(n, seed=1)),
+    "kendall": lambda n: ComparisonSimilarity(EnumerationMap(n), "rank"),
+    "kendall order": lambda n: ComparisonSimilarity(EnumerationMap(n)),
+    "merge": lambda n: ComparisonSimilarity(MergeMap(n)),
+    "merge rank": lambda n: ComparisonSimilarity(MergeMap(n), "rank"),
+    "merge source": lambda n: ComparisonSimilarity(MergeMap(n, "source")),
+    "merge padded": lambda n: ComparisonSimilarity(MergeMap(n, padded=True)),
+    "merge source padded": lambda n: ComparisonSimilarity(MergeMap(n, "source", padded=True), "rank"),
+    "bitonic": lambda n: ComparisonSimilarity(NetworkMap(n)),
+    "random pairs": lambda n: ComparisonSimilarity(RandomComparisons(n), "rank"),
+    "random pairs order": lambda n: ComparisonSimilarity(RandomComparisons(n, seed=1)),
     "positions": Positions,
-    "spacings": Spacings,
-    "spacings on a grid": lambda n: Spacings(n, 3),
+    "slot distances": SlotDistances,
+    "slot distances on a grid": lambda n: SlotDistances(n, 3),
     "adjacency": Adjacency,
     "adjacency directed": lambda n: Adjacency(n, directed=True),
     "adjacency cyclic": lambda n: Adjacency(n, cyclic=True),
     "adjacency directed cyclic": lambda n: Adjacency(n, directed=True, cyclic=True),
     "footrule": Footrule,
-    "ranks": Ranks,
-    "kendall and ranks": lambda n: Joint((ByMap(EnumerationMap(n), "rank"), Ranks(n))),
-    "slots": SameSlots,
+    "ranks": SpearmanRho,
+    "kendall and ranks": lambda n: ProductSimilarity((ComparisonSimilarity(EnumerationMap(n), "rank"), SpearmanRho(n))),
+    "slots": ARDPositions,
 }
 
 
@@ -70,8 +71,8 @@ def scan(similarity: Similarity, centre: np.ndarray, rows: np.ndarray, move: str
     return np.concatenate([np.empty((0, len(rows))), *blocks])
 
 
-def listed(similarity: Similarity, centre: np.ndarray, rows: np.ndarray, move: str, weights: np.ndarray) -> np.ndarray:
-    """Every neighbour written out, one after the other."""
+def brute_force(similarity: Similarity, centre: np.ndarray, rows: np.ndarray, move: str, weights: np.ndarray) -> np.ndarray:
+    """Distances of all neighbours, one after the other."""
     around = [MOVES[move](centre, a, b) for a, b in move_slots(len(centre), move).tolist()]
     if not around:
         return np.empty((0, len(rows)))
@@ -87,24 +88,23 @@ def test_scan_is_brute_force(name: str, move: str, data: st.DataObject) -> None:
     similarity: Similarity = SIMILARITIES[name](n)
     centre = data.draw(our.permutations(n))
     rows = data.draw(our.batches(n, low=1, high=9))
-    weights = np.random.default_rng(n).uniform(0.5, 1, similarity.lengthscales)
+    weights = np.random.default_rng(n).uniform(0.5, 1, similarity.num_lengthscales)
     np.testing.assert_allclose(
-        scan(similarity, centre, rows, move, weights), listed(similarity, centre, rows, move, weights), atol=1e-5
+        scan(similarity, centre, rows, move, weights), brute_force(similarity, centre, rows, move, weights), atol=1e-5
     )
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
 @pytest.mark.parametrize("move", MOVES)
-def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name_of, size in (("BLOCK", 10_000), ("SCANNED", 64), ("WALKED", 64)):
-        monkeypatch.setattr(f"mergebo.surrogate.similarity.{name_of}", size)
-    n = 40
+def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: str) -> None:
+    n = 30
     similarity = SIMILARITIES[name](n)
     centre = mb.permutations.sample(n, seed=0)
-    rows = np.concatenate([mb.permutations.sample(n, 129, seed=1), centre[None], centre[None, ::-1]])
-    weights = np.linspace(0.1, 1, similarity.lengthscales)
+    rows = np.concatenate([mb.permutations.sample(n, 659, seed=1), centre[None], centre[None, ::-1]])
+    weights = np.linspace(0.1, 1, similarity.num_lengthscales)
+    assert len(rows) > 2 * WALK_ENTRIES > 2 * SCAN_ENTRIES
     assert len(list(similarity.scan(centre, rows, move, weights))) > 1
-    scanned, expected = scan(similarity, centre, rows, move, weights), listed(similarity, centre, rows, move, weights)
+    scanned, expected = scan(similarity, centre, rows, move, weights), brute_force(similarity, centre, rows, move, weights)
     np.testing.assert_allclose(scanned, expected, atol=1e-5)
 
 
@@ -113,7 +113,7 @@ def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: s
 )
 @pytest.mark.parametrize("move", MOVES)
 def test_long_segments(name: str, move: str) -> None:
-    """Also where the change of a distance does not fit 16 bits."""
+    """Also if the change of a distance does not fit 16 bits."""
     n = 300
     similarity = SIMILARITIES[name](n)
     centre = np.arange(n)
@@ -121,39 +121,39 @@ def test_long_segments(name: str, move: str) -> None:
     scanned = scan(similarity, centre, rows, move, np.ones(1))
     assert scanned.min() >= -1e-5
     assert scanned.max() <= 1 + 1e-5
-    some = np.random.default_rng(0).choice(len(scanned), 50)
-    around = np.array([MOVES[move](centre, a, b) for a, b in move_slots(n, move)[some].tolist()])
-    np.testing.assert_allclose(scanned[some], similarity.distance(around, rows), atol=1e-5)
+    sampled = np.random.default_rng(0).choice(len(scanned), 50)
+    around = np.array([MOVES[move](centre, a, b) for a, b in move_slots(n, move)[sampled].tolist()])
+    np.testing.assert_allclose(scanned[sampled], similarity.distance(around, rows), atol=1e-5)
 
 
-def choices(data: st.DataObject) -> tuple[np.ndarray, np.ndarray]:
-    """Some binary choices, and rows of others."""
+def binary_rows(data: st.DataObject) -> tuple[np.ndarray, np.ndarray]:
+    """A random binary vector, and rows of others."""
     count = data.draw(st.integers(1, 12))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     return rng.integers(0, 2, count), rng.integers(0, 2, (5, count))
 
 
-@pytest.mark.parametrize("kind", [SameChoices, SameShare])
+@pytest.mark.parametrize("kind", [BinarySimilarity, BinaryCountSimilarity])
 @given(data=st.data())
-def test_flips(kind: type[SameChoices] | type[SameShare], data: st.DataObject) -> None:
-    centre, rows = choices(data)
+def test_flips(kind: type[BinarySimilarity] | type[BinaryCountSimilarity], data: st.DataObject) -> None:
+    centre, rows = binary_rows(data)
     similarity = kind(len(centre))
     flipped = centre ^ np.eye(len(centre), dtype=int)
-    weights = np.array([0.7, 1.3])[: similarity.lengthscales]
+    weights = np.array([0.7, 1.3])[: similarity.num_lengthscales]
     distances = similarity.distance(flipped, rows).reshape(len(weights), len(centre), len(rows))
     scanned = scan(similarity, centre, rows, "flip", weights)
     np.testing.assert_allclose(scanned, np.tensordot(weights, distances, axes=1), atol=1e-6)
 
 
 @pytest.mark.needs_torch
-@pytest.mark.parametrize("kind", [SameChoices, SameShare])
+@pytest.mark.parametrize("kind", [BinarySimilarity, BinaryCountSimilarity])
 @given(data=st.data())
-def test_choices_are_alike_by_what_differs_and_by_the_number_of_ones(
-    kind: type[SameChoices] | type[SameShare], data: st.DataObject
+def test_binary_similarities_by_hamming_distance_and_number_of_ones(
+    kind: type[BinarySimilarity] | type[BinaryCountSimilarity], data: st.DataObject
 ) -> None:
     import torch
 
-    _, rows = choices(data)
+    _, rows = binary_rows(data)
     count = rows.shape[1]
     similarity = kind(count)
     distances = np.array(
@@ -161,9 +161,9 @@ def test_choices_are_alike_by_what_differs_and_by_the_number_of_ones(
             [[np.sum(a != b) / count for b in rows] for a in rows],
             [[(sum(a.tolist()) - sum(b.tolist())) ** 2 / count**2 for b in rows] for a in rows],
         ]
-    )[: similarity.lengthscales]
+    )[: similarity.num_lengthscales]
     np.testing.assert_allclose(similarity.distance(rows, rows).reshape(distances.shape), distances, atol=1e-12)
-    lengthscales = np.array([0.7, 0.4])[: similarity.lengthscales]
+    lengthscales = np.array([0.7, 0.4])[: similarity.num_lengthscales]
     kernel = similarity.kernel(tuple(range(count))).double()
     kernel.lengthscale = torch.from_numpy(lengthscales)
     expected = np.exp(-np.tensordot(1 / (2 * lengthscales**2), distances, axes=1))
@@ -175,31 +175,31 @@ def test_choices_are_alike_by_what_differs_and_by_the_number_of_ones(
 
 @pytest.mark.parametrize("move", MOVES)
 @given(data=st.data())
-def test_walks_are_the_moves(move: str, data: st.DataObject) -> None:
+def test_exchange_sequences_visit_all_moves(move: str, data: st.DataObject) -> None:
     n = data.draw(our.sizes(1, 12))
     centre = data.draw(our.permutations(n))
-    slots, met = move_slots(n, move), set()
-    here = centre.copy()
-    for (i, j, place, fresh), items in zip(*walk(n, move), strict=True):
-        if fresh:
-            here = centre.copy()
-        assert {here[i], here[j]} == set(centre[items])
-        here[[i, j]] = here[[j, i]]
-        if place >= 0:
-            met.add(int(place))
-            np.testing.assert_array_equal(here, MOVES[move](centre, *slots[place].tolist()))
-    assert met == set(range(len(slots)))
+    slots, visited = move_slots(n, move), set()
+    current = centre.copy()
+    for (i, j, index, restart), items in zip(*exchange_sequence(n, move), strict=True):
+        if restart:
+            current = centre.copy()
+        assert {current[i], current[j]} == set(centre[items])
+        current[[i, j]] = current[[j, i]]
+        if index >= 0:
+            visited.add(int(index))
+            np.testing.assert_array_equal(current, MOVES[move](centre, *slots[index].tolist()))
+    assert visited == set(range(len(slots)))
 
 
 @pytest.mark.parametrize("name", ["random pairs", "merge", "slots"])
 def test_memory_is_bounded(name: str) -> None:
-    """Neighbours are not all held at once: 39 402 insertions of 200 items are 60 MiB, distances for each slot 1 GiB."""
+    """Neighbours are not all in memory at once: 39 402 insertions of 200 items are 60 MiB, distances per slot 1 GiB."""
     n = 200
     similarity, rows = SIMILARITIES[name](n), mb.permutations.sample(n, 20, seed=0)
-    walk(n, "insertion")  # cached, and compiled
-    list(similarity.scan(rows[0], rows[:2], "insertion", np.ones(similarity.lengthscales)))
+    exchange_sequence(n, "insertion")  # cached, and compiled
+    list(similarity.scan(rows[0], rows[:2], "insertion", np.ones(similarity.num_lengthscales)))
     tracemalloc.start()
-    for _ in similarity.scan(rows[0], rows, "insertion", np.ones(similarity.lengthscales)):
+    for _ in similarity.scan(rows[0], rows, "insertion", np.ones(similarity.num_lengthscales)):
         pass
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -218,7 +218,7 @@ KERNELS = {
 @pytest.mark.needs_torch
 @pytest.mark.parametrize("name", KERNELS)
 @given(data=st.data())
-def test_similarities_are_the_kernels(name: str, data: st.DataObject) -> None:
+def test_similarities_agree_with_kernels(name: str, data: st.DataObject) -> None:
     import torch
 
     n = data.draw(our.sizes(1, 12))
@@ -237,40 +237,39 @@ def test_similarities_are_the_kernels(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "space", [mb.PermutationSpace(9), mb.Space(a=mb.Permutation(6), b=mb.Binary(4), c=mb.Permutation(5))]
 )
-def test_scanned_values_are_the_values(method: str, space) -> None:
-    """Acquisition values of a scan are those of the written-out neighbours, and so is the best neighbour."""
+def test_scanned_values_agree_with_evaluation(method: str, space) -> None:
+    """Acquisition values of a scan, and its best neighbour, agree with evaluating all neighbours."""
     rows = space.sample_rows(25, seed=0)
     values = np.random.default_rng(0).normal(size=25) + rows[:, 0]
     model = GP(ModelBased(ORDERS[method]).similarity(space), rows, values)
     best = float(model.y.min())
     moves = tuple(MOVES)
-    ours = acquisition.Acquisition(model, acquisition.log_expected_improvement, best, moves)
-    listed = acquisition.Listed(ours.value, space, moves)
+    scanned = acquisition.AcquisitionNeighbourhood(model, acquisition.log_expected_improvement, best, moves)
+    enumerated = acquisition.ExhaustiveNeighbourhood(scanned.value, space, moves)
     for centre in space.sample_rows(4, seed=5):
         scans = [
-            ours.scan(centre, name, move)
+            scanned.scan(centre, name, move)
             for name, variable in space.variables.items()
             for move in (moves if isinstance(variable, mb.Permutation) else ("flip",))
         ]
         around = acquisition.neighbours(centre, space, moves)
-        expected = ours.value(around)
-        far = expected < -40  # next to tried points nothing is expected, and single precision does not tell how little
-        np.testing.assert_allclose(np.concatenate(scans)[~far], expected[~far], rtol=2e-3, atol=2e-3)
-        assert (np.concatenate(scans)[far] < -30).all()
-        fast, slow = ours.best_neighbours(centre, 5), listed.best_neighbours(centre, 5)
-        assert ours.value(fast).max() == pytest.approx(ours.value(slow).max(), rel=1e-9)
+        expected = scanned.value(around)
+        negligible = expected < -40  # next to tried points, where single precision is not sufficient
+        np.testing.assert_allclose(np.concatenate(scans)[~negligible], expected[~negligible], rtol=2e-3, atol=2e-3)
+        assert (np.concatenate(scans)[negligible] < -30).all()
+        fast, slow = scanned.best_neighbours(centre, 5), enumerated.best_neighbours(centre, 5)
+        assert scanned.value(fast).max() == pytest.approx(scanned.value(slow).max(), rel=1e-9)
 
 
 @pytest.mark.needs_torch
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("method", ORDERS)
-def test_device_scan_is_the_scan(method: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through torch, on every device at hand, in several pieces: the means and deviations of the written-out neighbours."""
-    monkeypatch.setattr("mergebo.acquisition.device.NUMBERS", 3000)
+def test_device_scan_is_the_scan(method: str, device: str) -> None:
+    """Means and deviations computed by torch, on every available device and in several chunks, agree with prediction."""
     space = mb.Space(a=mb.Permutation(6), b=mb.Binary(4), c=mb.Permutation(5))
     rows = space.sample_rows(25, seed=0)
     model = GP(ModelBased(ORDERS[method]).similarity(space), rows, np.random.default_rng(0).normal(size=25) + rows[:, 0])
-    scan = acquisition.DeviceScan(model, device)
+    scan = acquisition.DeviceScan(model, device, max_entries=3000)
     centre = space.sample_rows(seed=5)
     moves = tuple(MOVES)
     found = [
@@ -281,9 +280,9 @@ def test_device_scan_is_the_scan(method: str, device: str, monkeypatch: pytest.M
     mean, deviation = model.predict_standardised(acquisition.neighbours(centre, space, moves))
     np.testing.assert_allclose(np.concatenate([m for m, _ in found]), mean, atol=2e-3)
     np.testing.assert_allclose(np.concatenate([d for _, d in found]), deviation, atol=2e-3)
-    ours = acquisition.Acquisition(model, acquisition.log_expected_improvement, float(model.y.min()), moves)
-    there = acquisition.Acquisition(ours.model, ours.score, ours.best, moves, scan)
-    best, expected = (ours.value(each.best_neighbours(centre, 5)).max() for each in (there, ours))
+    scanned = acquisition.AcquisitionNeighbourhood(model, acquisition.log_expected_improvement, float(model.y.min()), moves)
+    on_device = acquisition.AcquisitionNeighbourhood(scanned.model, scanned.function, scanned.best, moves, scan)
+    best, expected = (scanned.value(each.best_neighbours(centre, 5)).max() for each in (on_device, scanned))
     assert best == pytest.approx(expected, rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""The maps: facts of the paper, then the conformance suite for each of them."""
+"""Comparison maps: facts from the paper, and the conformance suite for each map."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mergebo.sorting import (
     NetworkMap,
     RandomComparisons,
 )
-from mergebo.sorting.projection import follow
-from mergebo.sorting.reference import Algorithm, merge_sort
+from mergebo.sorting.projection import replay
+from mergebo.sorting.textbook import Algorithm, merge_sort
 from mergebo.testing import MapSuite
 from mergebo.testing import strategies as our
 
@@ -40,7 +40,7 @@ class TestFacts:
         assert EnumerationMap(n).length == length
 
     def test_worked_example(self) -> None:
-        """The paper's (1, 4, 3, 2), counted from 0."""
+        """The paper's (1, 4, 3, 2), numbered from 0."""
         assert MergeMap(4).encode([0, 3, 2, 1]).tolist() == [0, 1, 0, 1, 1]
         assert MergeMap(4, padded=True).encode([0, 3, 2, 1]).tolist() == [0, 1, 0, 1, 1, 1]
         assert MergeMap(4, "source").encode([0, 3, 2, 1]).tolist() == [0, 1, 0, 1, 1]
@@ -79,7 +79,7 @@ class TestFacts:
     @pytest.mark.parametrize("network", NETWORKS)
     @pytest.mark.parametrize("n", range(1, 17))
     def test_named_networks_sort(self, network: str, n: int) -> None:
-        """Also after the comparators of the padding were dropped; by the 0-1 principle, on every input."""
+        """Also without the comparators of the padding; on every input, by the 0-1 principle."""
         named = NetworkMap(n, network)
         assert all(i < 1 << (n - 1).bit_length() > j for i, j in NETWORKS[network](n))
         assert NetworkMap(n, named.comparators.tolist()).lossless
@@ -100,7 +100,7 @@ class TestFacts:
 
 
 class Textbook(ComparisonMap):
-    """A user's own map: nothing but the algorithm, here selection of the minimum by n-1 comparisons, then merge sort."""
+    """A custom map that defines only the algorithm: selection of the minimum by n-1 comparisons, then merge sort."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -164,36 +164,36 @@ class TestDetails:
     @given(st.data())
     def test_slow_decoding_agrees(self, data: st.DataObject) -> None:
         order = data.draw(our.permutations(high=20))
-        for made in (
+        for map_ in (
             MergeMap(order.size),
             MergeMap(order.size, "source"),
             EnumerationMap(order.size),
             NetworkMap(order.size),
         ):
-            assert follow(made.algorithm(), made.n, made.encode(order).tolist()) == order.tolist()
+            assert replay(map_.algorithm(), map_.n, map_.encode(order).tolist()) == order.tolist()
 
     @given(st.data())
-    def test_large_merge_projection_beats_its_rivals(self, data: st.DataObject) -> None:
-        """No order among the code's own, random ones and neighbours is nearer than the projection, at any n."""
+    def test_large_merge_projection_is_nearest(self, data: st.DataObject) -> None:
+        """Neither the original order nor random orders nor neighbours are nearer than the projection, for any n."""
         n = data.draw(our.sizes(2, 130))
-        made = MergeMap(n, data.draw(st.sampled_from(["comparison", "source"])))
+        map_ = MergeMap(n, data.draw(st.sampled_from(["comparison", "source"])))
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
         order = sample(n, seed=rng)
-        features = made.encode(order) + rng.normal(0, rng.uniform(0.1, 2), made.length)
-        nearest = made.project(features)
+        features = map_.encode(order) + rng.normal(0, rng.uniform(0.1, 2), map_.length)
+        nearest = map_.project(features)
         neighbours = np.tile(nearest, (60, 1))
         for row in neighbours:
             i, j = rng.integers(0, n, 2)
             row[[i, j]] = row[[j, i]]
-        rivals = np.concatenate([order[None], sample(n, 20, seed=rng), neighbours])
-        cost = ((made.encode(rivals) - features) ** 2).sum(axis=-1)
-        assert ((made.encode(nearest) - features) ** 2).sum() <= cost.min() + 1e-9
+        others = np.concatenate([order[None], sample(n, 20, seed=rng), neighbours])
+        cost = ((map_.encode(others) - features) ** 2).sum(axis=-1)
+        assert ((map_.encode(nearest) - features) ** 2).sum() <= cost.min() + 1e-9
 
-    def test_relabelling_reads_renamed_items_in_renamed_slots(self) -> None:
+    def test_relabelling_of_items_and_slots(self) -> None:
         items, slots, order = [2, 0, 1, 3], [1, 3, 0, 2], [3, 1, 0, 2]
-        renamed = [items[order[slots[k]]] for k in range(4)]
+        relabelled = [items[order[slots[k]]] for k in range(4)]
         np.testing.assert_array_equal(
-            MergeMap(4).relabelled(items=items, slots=slots).encode(order), MergeMap(4).encode(renamed)
+            MergeMap(4).relabelled(items=items, slots=slots).encode(order), MergeMap(4).encode(relabelled)
         )
         assert MergeMap(4).relabelled().encode(order).tolist() == MergeMap(4).encode(order).tolist()
 
@@ -206,11 +206,11 @@ class TestDetails:
     @given(st.data())
     def test_any_comparator_list(self, data: st.DataObject) -> None:
         n = data.draw(our.sizes(2, 9))
-        made = NetworkMap(n, data.draw(our.comparators(n)))
+        map_ = NetworkMap(n, data.draw(our.comparators(n)))
         orders = data.draw(our.batches(n))
-        np.testing.assert_array_equal(made.encode(orders), ComparisonMap._encode(made, orders))
-        if made.lossless:
-            np.testing.assert_array_equal(made.decode(made.encode(orders)), orders)
+        np.testing.assert_array_equal(map_.encode(orders), ComparisonMap._encode(map_, orders))
+        if map_.lossless:
+            np.testing.assert_array_equal(map_.decode(map_.encode(orders)), orders)
 
     def test_a_large_network_may_be_declared_sorting(self) -> None:
         pairs = NetworkMap(20).comparators.tolist()
@@ -220,57 +220,57 @@ class TestDetails:
         np.testing.assert_array_equal(declared.decode(declared.encode(orders)), orders)
 
     def test_read_only_and_noncontiguous_codes(self) -> None:
-        made = MergeMap(9)
+        map_ = MergeMap(9)
         orders = sample(9, 8, seed=0)
-        wide = np.repeat(made.encode(orders), 2, axis=1)[:, ::2]
-        np.testing.assert_array_equal(made.decode(wide), orders)
-        np.testing.assert_array_equal(made.encode(np.asfortranarray(orders)), made.encode(orders))
+        wide = np.repeat(map_.encode(orders), 2, axis=1)[:, ::2]
+        np.testing.assert_array_equal(map_.decode(wide), orders)
+        np.testing.assert_array_equal(map_.encode(np.asfortranarray(orders)), map_.encode(orders))
 
     def test_threads_get_the_same_codes(self) -> None:
         from concurrent.futures import ThreadPoolExecutor
 
-        made, orders = MergeMap(50), sample(50, (8, 200), seed=0)
+        map_, orders = MergeMap(50), sample(50, (8, 200), seed=0)
         with ThreadPoolExecutor(4) as pool:
-            np.testing.assert_array_equal(np.stack(list(pool.map(made.encode, orders))), made.encode(orders))
+            np.testing.assert_array_equal(np.stack(list(pool.map(map_.encode, orders))), map_.encode(orders))
 
 
 class TestErrors:
     def test_codes(self) -> None:
-        made = MergeMap(4)
+        map_ = MergeMap(4)
         with pytest.raises(errors.ShapeError, match=r"a code of MergeMap\(n=4.*has 5 entries.*\(4,\)"):
-            made.decode([0, 1, 0, 1])
+            map_.decode([0, 1, 0, 1])
         with pytest.raises(errors.InvalidCodeError, match="zeros and ones, got 2"):
-            made.decode([0, 1, 0, 2, 1])
+            map_.decode([0, 1, 0, 2, 1])
         with pytest.raises(errors.InvalidCodeError, match="bit 4 of row 1 is 0"):
-            made.decode([[0, 1, 0, 1, 1], [0, 0, 1, 1, 0]])
+            map_.decode([[0, 1, 0, 1, 1], [0, 0, 1, 1, 0]])
         with pytest.raises(errors.InvalidCodeError, match="bit 2 is 1, the bits before it imply 0"):
-            follow(EnumerationMap(3).algorithm(), 3, [1, 0, 1])
+            replay(EnumerationMap(3).algorithm(), 3, [1, 0, 1])
 
     def test_features(self) -> None:
         with pytest.raises(errors.ArgumentError, match="finite, got nan"):
             MergeMap(3).project([0, float("nan"), 1])
         with pytest.raises(errors.ShapeError, match="a feature vector"):
             MergeMap(3).project([0.0, 1.0])
-        with pytest.raises(errors.NotNumbersError, match="real numbers"):
+        with pytest.raises(errors.ArgumentTypeError, match="real numbers"):
             MergeMap(3).project(["a", "b", "c"])
 
-    def test_hopeless_projection_gives_up_and_says_so(self) -> None:
+    def test_hard_projection_stops_at_its_limit(self) -> None:
         features = np.random.default_rng(0).normal(0.5, 2, EnumerationMap(14).length)
         with pytest.raises(errors.SearchLimitError, match=r"within 50 dives.*use MergeMap"):
             EnumerationMap(14).project(features, limit=50)
 
-    def test_sum_over_renamed_items_cannot_project(self) -> None:
+    def test_sum_over_relabelled_items_cannot_project(self) -> None:
         mixed = MergeMap(5) + MergeMap(5).relabelled(items=[1, 0, 2, 3, 4])
         orders = sample(5, 4, seed=0)
         np.testing.assert_array_equal(mixed.decode(mixed.encode(orders)), orders)
-        with pytest.raises(errors.UnsupportedError, match="rename slots instead"):
+        with pytest.raises(errors.UnsupportedError, match="relabel slots instead"):
             mixed.project(np.zeros(mixed.length))
 
     def test_construction(self) -> None:
         for make in (MergeMap, EnumerationMap, NetworkMap, RandomComparisons):
             with pytest.raises(errors.ShapeError, match="at least 1"):
                 make(0)
-            with pytest.raises(errors.NotNumbersError, match="number of items"):
+            with pytest.raises(errors.ArgumentTypeError, match="number of items"):
                 make("15")  # type: ignore[arg-type]
         with pytest.raises(errors.ArgumentError, match="did you mean 'source'"):
             MergeMap(4, "sources")  # type: ignore[arg-type]
@@ -286,7 +286,7 @@ class TestErrors:
             RandomComparisons(5, 11)
         with pytest.raises(errors.ShapeError, match="the same n"):
             MergeMap(4) + MergeMap(5)
-        with pytest.raises(errors.NotNumbersError, match="only comparison maps"):
+        with pytest.raises(errors.ArgumentTypeError, match="only comparison maps"):
             MergeMap(4) + 3  # type: ignore[operator]
         with pytest.raises(errors.NotAPermutationError, match="0 missing"):
             MergeMap(3).relabelled(items=[1, 1, 2])
@@ -295,17 +295,17 @@ class TestErrors:
         with pytest.raises(errors.ShapeError, match="expected permutations of 3 items, got 2"):
             MergeMap(3).distance([0, 1, 2], [0, 1])
 
-    def test_words(self) -> None:
+    def test_messages(self) -> None:
         with pytest.raises(errors.ArgumentError, match=r"padding must be one of .*, got 'comparisons'"):
             MergeMap(3, "comparisons")
         lossy = RandomComparisons(4, 2)
         for operation, call in {"decode": lossy.decode, "project": lossy.project}.items():
-            with pytest.raises(errors.UnsupportedError, match=f"cannot {operation}: for all that is known"):
+            with pytest.raises(errors.UnsupportedError, match=f"cannot {operation}: several permutations may share a code"):
                 call([0, 1])
         with pytest.raises(errors.MergeboError, match=r"^a code"):
             MergeMap(3).decode(["a", "b", "c"])
 
-    def test_what_maps_are_called(self) -> None:
+    def test_repr(self) -> None:
         assert repr(NetworkMap(3, [(0, 1)] * 3)) == "NetworkMap(3, <3 comparators>)"
         assert repr(NetworkMap(3, "insertion")) == "NetworkMap(3, 'insertion')"
 
@@ -314,13 +314,13 @@ class TestErrors:
         assert type(make(np.int32(5)).n) is int
 
 
-def test_encoding_holds_little_more_than_its_output() -> None:
+def test_encoding_needs_little_more_memory_than_its_output() -> None:
     import tracemalloc
 
-    made, orders = MergeMap(280), sample(280, 4000, seed=0)
-    made.encode(orders[:2])
+    map_, orders = MergeMap(280), sample(280, 4000, seed=0)
+    map_.encode(orders[:2])
     tracemalloc.start()
-    bits = made.encode(orders)
+    bits = map_.encode(orders)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.1 * bits.nbytes

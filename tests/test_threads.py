@@ -1,4 +1,4 @@
-"""Threads of numerical libraries."""
+"""Limits on the threads of numerical libraries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 import mergebo as mb
-from mergebo.surrogate import GP
-from mergebo.threads import one_blas_thread, one_thread
+from mergebo._threads import one_blas_thread, one_thread
+from mergebo.surrogate import Product
 
 
 def blas_threads() -> set[int]:
@@ -23,21 +23,21 @@ def blas_threads() -> set[int]:
 
 @pytest.fixture(autouse=True)
 def three_threads() -> Iterator[None]:
-    """Set from a thread that ends, so that none is in control: as when nobody had limited anything."""
+    """Set from a thread that ends, so that no thread is in control, as without any limit."""
     before = blas_threads()
 
-    def allow(count: int) -> None:
+    def limit(count: int) -> None:
         thread = threading.Thread(target=ThreadpoolController().limit, kwargs={"limits": count, "user_api": "blas"})
         thread.start()
         thread.join()
 
-    allow(3)
+    limit(3)
     assert blas_threads() == {3}
     yield
-    allow(max(before))
+    limit(max(before))
 
 
-def test_one_within_and_as_many_as_before_afterwards() -> None:
+def test_one_thread_within_and_the_old_limit_afterwards() -> None:
     with one_blas_thread():
         assert blas_threads() == {1}
         with one_blas_thread():
@@ -47,7 +47,7 @@ def test_one_within_and_as_many_as_before_afterwards() -> None:
 
 
 @pytest.mark.needs_torch
-def test_torch_keeps_its_own_unless_all_are_meant() -> None:
+def test_torch_is_limited_by_one_thread_only() -> None:
     import torch
 
     before = torch.get_num_threads()
@@ -68,7 +68,7 @@ def test_torch_keeps_its_own_unless_all_are_meant() -> None:
 def test_a_job_that_loads_torch_uses_one_thread() -> None:
     code = """
 import sys
-from mergebo.experiments.jobs import Job, run
+from mergebo.experiments.jobs import Job, run_job
 from mergebo.optimizers.turbo import Turbo
 
 propose, seen = Turbo.propose, []
@@ -80,7 +80,7 @@ def watched(*arguments):
 
 Turbo.propose = watched
 assert "torch" not in sys.modules
-run(Job("tsp:random(n=5)", "turbo", seed=0, budget=6, initial=4))
+run_job(Job("tsp:random(n=5)", "turbo", seed=0, budget=6, initial=4))
 print(*seen, sys.modules["torch"].get_num_threads())
 """
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
@@ -88,13 +88,13 @@ print(*seen, sys.modules["torch"].get_num_threads())
     assert done.stdout.split() == ["1", "1", "2"]
 
 
-def test_an_error_leaves_nothing_behind() -> None:
+def test_an_error_restores_the_limit() -> None:
     with pytest.raises(ZeroDivisionError), one_blas_thread():
         raise ZeroDivisionError
     assert blas_threads() == {3}
 
 
-def test_two_at_once_leave_as_many_as_there_were() -> None:
+def test_concurrent_limits_restore_the_old_one() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def first() -> None:
@@ -121,18 +121,19 @@ def test_two_at_once_leave_as_many_as_there_were() -> None:
         pytest.param(lambda optimizer: optimizer.best, id="best of noisy values"),
     ],
 )
-def test_models_are_made_and_read_with_one(use: Callable[[mb.Optimizer], object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_use_one_thread(use: Callable[[mb.Optimizer], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever they compute covariances, which begins with distances."""
     seen = []
-    covariance = GP._covariance
+    distances = Product.distances
 
-    def watched(self: GP, distances: np.ndarray) -> np.ndarray:
+    def watched(self: Product, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         seen.append(blas_threads())
-        return covariance(self, distances)
+        return distances(self, rows, others)
 
     optimizer = mb.Optimizer(mb.PermutationSpace(6), "auto", initial=4, noisy=True, seed=0)
     for k, trial in enumerate(optimizer.ask(4)):
         optimizer.tell(trial, float(k))
-    monkeypatch.setattr(GP, "_covariance", watched)
+    monkeypatch.setattr(Product, "distances", watched)
     use(optimizer)
     assert seen
     assert all(each == {1} for each in seen)

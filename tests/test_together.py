@@ -1,4 +1,4 @@
-"""Rules, quantities, noise, prior knowledge, batches and several objectives, all at once."""
+"""Constraints, mixed variables, noise, prior knowledge, batches and several objectives together."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SPACE = mb.Space(
 
 
 def loss(point: dict[str, Any]) -> float:
-    """Something that depends on everything."""
-    place = {item: slot for slot, item in enumerate(point["steps"])}
+    """An objective that depends on all variables."""
+    slots = {item: slot for slot, item in enumerate(point["steps"])}
     tour = list(point["tour"])
     return (
-        place["heat"]
-        - place["stir"]
+        slots["heat"]
+        - slots["stir"]
         + abs(tour.index(0) - tour.index(3))
         + point["some"][0]
         + float(np.sum(point["picks"]))
@@ -44,8 +44,8 @@ def loss(point: dict[str, Any]) -> float:
     )
 
 
-def keeps_rules(point: dict[str, Any]) -> bool:
-    """By hand."""
+def is_feasible(point: dict[str, Any]) -> bool:
+    """The constraints, checked one by one."""
     steps = point["steps"]
     slot = {item: k for k, item in enumerate(steps)}
     return (
@@ -67,35 +67,35 @@ KNOWN: dict[str, Any] = {
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in ("mergebo", "bops-random", "combo")])
 @pytest.mark.parametrize("noisy", [False, True])
-def test_every_method_takes_all_of_it_and_goes_on_from_its_state(method: str, noisy: bool) -> None:
+def test_every_method_supports_all_of_it_and_resumes_from_its_state(method: str, noisy: bool) -> None:
     rng = np.random.default_rng(0)
 
-    def go_on(opt: mb.Optimizer, rounds: int) -> list[Any]:
-        asked = []
+    def advance(opt: mb.Optimizer, rounds: int) -> list[Any]:
+        proposed = []
         for _ in range(rounds):
             for trial in reversed(opt.ask(3)):
-                assert keeps_rules(trial.point)
-                asked.append(trial.point)
+                assert is_feasible(trial.point)
+                proposed.append(trial.point)
                 opt.tell(trial, loss(trial.point) + noisy * 0.1 * rng.normal())
-        return asked
+        return proposed
 
     one = mb.Optimizer(SPACE, method, seed=1, initial=6, noisy=noisy, **(KNOWN if method in ("auto", "bops-h") else {}))
-    go_on(one, 3)
+    advance(one, 3)
     heuristic = KNOWN["heuristic"] if method in ("auto", "bops-h") else None
     two = mb.Optimizer.from_state(json.loads(json.dumps(one.state())), heuristic=heuristic)
     rng = np.random.default_rng(1)
-    first = go_on(one, 2)
+    first = advance(one, 2)
     rng = np.random.default_rng(1)
-    assert repr(go_on(two, 2)) == repr(first)
+    assert repr(advance(two, 2)) == repr(first)
     assert one.best is not None
-    assert keeps_rules(one.best.point)
+    assert is_feasible(one.best.point)
 
 
-def test_two_objectives_with_rules_and_quantities() -> None:
+def test_two_objectives_with_constraints_and_mixed_variables() -> None:
     opt = mb.Optimizer(SPACE, seed=0, initial=5, objectives=2, direction=("minimize", "maximize"))
     for _ in range(12):
         trial = opt.ask()
-        assert keeps_rules(trial.point)
+        assert is_feasible(trial.point)
         opt.tell(trial, [loss(trial.point), trial.point["celsius"]])
     assert 1 <= len(opt.pareto.trials) <= 12
-    assert all(keeps_rules(trial.point) for trial in opt.pareto.trials)
+    assert all(is_feasible(trial.point) for trial in opt.pareto.trials)

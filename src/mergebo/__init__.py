@@ -1,6 +1,6 @@
 """Bayesian optimization over permutations, with kernels made from sorting algorithms.
 
-`import mergebo` is light: each part loads when it is first used. `mergebo.kernels` needs the extra `mergebo[torch]`, and
+`import mergebo` is cheap: each subpackage is loaded on first use. `mergebo.kernels` requires the extra `mergebo[torch]`,
 `mergebo.testing` the extra `mergebo[testing]`.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # nothing is shown unless the application says so
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application configures logging
 
 _NAMES = {
     **dict.fromkeys(("Binary", "Choice", "Integer", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
@@ -65,7 +65,7 @@ __all__ = [
 _PARTS = {*__all__} - {*_NAMES} - {"__version__"}
 
 for _part, _package in (("kernels", "gpytorch"), ("testing", "hypothesis")):
-    if find_spec(_package) is None:  # `from mergebo import *` and `help(mergebo)` do without
+    if find_spec(_package) is None:  # so that `from mergebo import *` and `help(mergebo)` still work
         __all__.remove(_part)
 
 

@@ -1,4 +1,4 @@
-"""`python -m mergebo` is `mergebo`."""
+"""Entry point of `python -m mergebo`."""
 
 from mergebo.cli import main
 

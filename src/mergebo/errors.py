@@ -1,7 +1,7 @@
-"""Every error that mergebo raises on purpose.
+"""The exceptions of mergebo.
 
-One root, `MergeboError`, so that a caller can catch everything of ours; each error is also the builtin that fits, so that
-code which never heard of mergebo catches it too. Messages show the offending values and the way out.
+All derive from `MergeboError`, so that a caller can catch everything with one clause. Each is also a subclass of the fitting
+builtin, so that generic handlers work too. Messages show the offending values and how to fix them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from contextlib import contextmanager
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
+    "CancelledError",
+    "ConstraintError",
     "ExhaustedError",
     "ExperimentalWarning",
     "InstanceFileError",
@@ -20,14 +23,11 @@ __all__ = [
     "MergeboError",
     "MissingExtraError",
     "NotAPermutationError",
-    "NotNumbersError",
     "ProgramError",
     "RecordFileError",
-    "RuleError",
     "SearchLimitError",
     "ShapeError",
     "SlotError",
-    "StoppedError",
     "StorageError",
     "TableError",
     "TrialError",
@@ -39,19 +39,19 @@ __all__ = [
 
 
 class MergeboError(Exception):
-    """Root of all errors raised by mergebo."""
+    """Base class of all errors raised by mergebo."""
 
 
 class NotAPermutationError(MergeboError, ValueError):
     """A row does not hold each of 0..n-1 exactly once."""
 
 
-class NotNumbersError(MergeboError, TypeError):
-    """Something that cannot be read as an array of whole numbers."""
+class ArgumentTypeError(MergeboError, TypeError):
+    """An argument of the wrong type."""
 
 
 class ShapeError(MergeboError, ValueError):
-    """An array has the wrong shape, or a size that cannot be."""
+    """An array has the wrong shape or an invalid size."""
 
 
 class SlotError(MergeboError, IndexError):
@@ -59,68 +59,68 @@ class SlotError(MergeboError, IndexError):
 
 
 class ArgumentError(MergeboError, ValueError):
-    """An option has a value that is not among the possible ones."""
+    """An argument has an invalid value."""
 
 
-class RuleError(MergeboError, ValueError):
-    """An order that breaks a rule of its space, or rules that no order keeps."""
+class ConstraintError(MergeboError, ValueError):
+    """An order violates the constraints of its space, or the constraints are infeasible."""
 
 
 class ExhaustedError(MergeboError, RuntimeError):
-    """There is no point left that was not tried."""
+    """Every point of the space has been tried."""
 
 
 class TrialError(MergeboError, ValueError):
-    """A result for a trial that is unknown or has one already, or a result that is not a number."""
+    """An observation for an unknown or already completed trial, or one that is not a number."""
 
 
 class InvalidCodeError(MergeboError, ValueError):
-    """Bits that no permutation has under the map that should decode them."""
+    """Bits that are not the code of any permutation under this comparison map."""
 
 
 class UnsupportedError(MergeboError, NotImplementedError):
-    """The object has no such operation, for a reason that the message gives."""
+    """The object does not support this operation; the message gives the reason."""
 
 
 class InstanceFileError(MergeboError, ValueError):
-    """A problem file that cannot be read; the message gives the file, the line and what is wrong there."""
+    """A malformed problem file; the message gives the file, the line and the error."""
 
 
 class RecordFileError(MergeboError, ValueError):
-    """A file of results with a line that cannot be read; the message gives the file and the line."""
+    """A malformed line in a file of recorded runs; the message gives the file and the line."""
 
 
 class StorageError(MergeboError, RuntimeError):
-    """A storage of studies that cannot be opened, or a study in it that is not there or not what was expected."""
+    """A study storage that cannot be opened, or a study in it that is missing or of another kind."""
 
 
 class TableError(MergeboError, ValueError):
-    """A table of results that cannot be read; the message gives the file, the lines and what is wrong there."""
+    """A malformed table of results; the message gives the file, the lines and the error."""
 
 
 class SearchLimitError(MergeboError, RuntimeError):
-    """An exact search was stopped at its limit before it had proved its answer."""
+    """An exact search reached its limit before it could prove its answer."""
 
 
 class ProgramError(MergeboError, RuntimeError):
-    """The user's program did not report a value; the message says what it did instead."""
+    """The user's program did not report a value; the message shows what it did instead."""
 
 
-class StoppedError(MergeboError, RuntimeError):
-    """Stopped on request before there was a value, which is no failure of what was tried."""
+class CancelledError(MergeboError, RuntimeError):
+    """An evaluation was stopped on request before it returned a value; the trial has not failed."""
 
 
 class MissingExtraError(MergeboError, ImportError):
-    """A package that is not installed; the message says which extra of mergebo brings it."""
+    """A package is not installed; the message names the extra of mergebo that provides it."""
 
 
 class ExperimentalWarning(UserWarning):
-    """Something is used that may change or disappear in any release."""
+    """An experimental feature, which may change or be removed in any release."""
 
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Around the imports of what an extra of mergebo brings: a package that is missing is an error with the way out."""
+    """Context for imports that need an extra of mergebo: a missing package raises an error with the `pip install` to run."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -129,7 +129,7 @@ def extra(name: str) -> Iterator[None]:
 
 
 def require(name: str, *packages: str) -> None:
-    """An error if a package of an extra is not installed; none is loaded. For checks before anything is run."""
+    """Raise an error if a package of an extra is not installed. Imports nothing, so it is a cheap check in advance."""
     with extra(name):
         for package in packages:
             if importlib.util.find_spec(package) is None:
@@ -137,7 +137,7 @@ def require(name: str, *packages: str) -> None:
 
 
 def unknown_choice(what: str, given: object, choices: Iterable[str]) -> ArgumentError:
-    """The error for a name that is not among `choices`, with the nearest name as a hint."""
+    """The error for a name that is not among `choices`; suggests the closest match."""
     names = list(choices)
     close = difflib.get_close_matches(str(given), names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""

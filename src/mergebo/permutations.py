@@ -1,7 +1,7 @@
 """Arrays of permutations: checking, inverting, sampling, Lehmer codes, moves and distances.
 
-An **order** says which item is in each slot (`order[k]` is the item in slot k); its inverse, the **rank**, says which slot
-each item is in. Batches are arrays of shape `(..., n)` with int64 values 0..n-1. No function changes its input.
+An **order** lists the item in each slot (`order[k]` is the item in slot k); its inverse, the **rank**, gives the slot of
+each item. Batches are arrays of shape `(..., n)` with int64 values 0..n-1. No function changes its input.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Ints, Seed
-from mergebo.compiled import packed, rows
+from mergebo.compiled import packed
+from mergebo.compiled import permutations as compiled
 from mergebo.compiled.comparators import pack_all_pairs
 from mergebo.errors import (
+    ArgumentTypeError,
     NotAPermutationError,
-    NotNumbersError,
     ShapeError,
     SlotError,
     unknown_choice,
@@ -32,25 +33,25 @@ __all__ = [
     "Seed",
     "View",
     "adjacency",
+    "as_generator",
+    "as_int_array",
     "cayley",
+    "check_n",
     "compose",
     "footrule",
-    "generator",
     "hamming",
+    "in_view",
     "insert",
     "invert",
-    "item_count",
     "kendall",
     "lehmer_decode",
     "lehmer_encode",
-    "read",
     "reverse",
     "sample",
     "spearman",
     "swap",
     "ulam",
     "validate",
-    "whole_numbers",
 ]
 
 View: TypeAlias = Literal["order", "rank"]
@@ -62,10 +63,10 @@ View: TypeAlias = Literal["order", "rank"]
 def validate(orders: ArrayLike, *, n: int | None = None) -> Ints:
     """Check that every row is a permutation of 0..n-1 and return the rows as int64, shape `(..., n)`.
 
-    The result may share memory with the input; mergebo never writes to it. Whole-valued floats are taken (tensors and
-    data frames carry them); anything else gets an error that shows what is wrong.
+    The result may share memory with the input; mergebo never writes to it. Floats with integer values are accepted (tensors
+    and data frames contain them); anything else raises an error that shows what is wrong.
     """
-    array = whole_numbers(orders, "a permutation")
+    array = as_int_array(orders, "a permutation")
     if array.ndim == 0:
         raise ShapeError(f"a permutation is a sequence such as [2, 0, 1], got the single value {array[()]}")
     size = array.shape[-1]
@@ -74,45 +75,45 @@ def validate(orders: ArrayLike, *, n: int | None = None) -> Ints:
     if n is not None and size != n:
         raise ShapeError(f"expected permutations of {n} items, got {size} (array of shape {array.shape})")
     flat = np.ascontiguousarray(array.reshape(-1, size))
-    bad = rows.first_invalid(flat)
+    bad = compiled.first_invalid(flat)
     if bad >= 0:
         where = "" if array.ndim == 1 else f" in row {tuple(map(int, np.unravel_index(bad, array.shape[:-1])))}"
-        raise NotAPermutationError(_what_is_wrong(flat[bad]) + where)
+        raise NotAPermutationError(_explain_invalid(flat[bad]) + where)
     return flat.reshape(array.shape)
 
 
-def whole_numbers(values: ArrayLike, what: str) -> Ints:
-    """`values` as an int64 array, or an error that says why they cannot be one."""
+def as_int_array(values: ArrayLike, what: str) -> Ints:
+    """`values` as an int64 array; raises an error if they are not integers."""
     try:
         array = np.asarray(values)
-    except (ValueError, TypeError) as error:  # numpy's word for ragged nesting, torch's for a CUDA tensor
-        raise ShapeError(f"{what} must be a rectangular array of whole numbers, got {_short(values)}: {error}") from error
+    except (ValueError, TypeError) as error:  # NumPy's error for ragged nesting, torch's for a CUDA tensor
+        raise ShapeError(f"{what} must be a rectangular array of integers, got {_short(values)}: {error}") from error
     if array.dtype.kind in "iu" or array.size == 0:
         return array.astype(np.int64, copy=False)
     if array.dtype.kind != "f":
-        raise NotNumbersError(f"{what} must hold whole numbers, got {array.dtype} values: {_short(values)}")
+        raise ArgumentTypeError(f"{what} must hold integers, got {array.dtype} values: {_short(values)}")
     with np.errstate(invalid="ignore"):  # NaN and infinity are reported below
-        whole = array.astype(np.int64)
-    odd = array != whole
-    if odd.any():
-        raise NotAPermutationError(f"{what} must hold whole numbers, got {_list(array[odd])}")
-    return whole
+        integers = array.astype(np.int64)
+    fractional = array != integers
+    if fractional.any():
+        raise NotAPermutationError(f"{what} must hold integers, got {_list(array[fractional])}")
+    return integers
 
 
-def item_count(n: object) -> int:
-    """A number of items, at least 1, as an int."""
+def check_n(n: object) -> int:
+    """`n` as an int, after checking that it is a valid number of items."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
-        raise NotNumbersError(f"n is a number of items such as 15, got {_short(n)}")
+        raise ArgumentTypeError(f"n is a number of items such as 15, got {_short(n)}")
     if n < 1:
         raise ShapeError(f"n must be at least 1, got {n}")
     return int(n)
 
 
-def _what_is_wrong(row: Ints) -> str:
+def _explain_invalid(row: Ints) -> str:
     n = row.size
     inside = row[(row >= 0) & (row < n)]
     counts = np.bincount(inside, minlength=n)
-    said = []
+    problems = []
     for label, values in (
         ("missing", np.flatnonzero(counts == 0)),
         ("twice", np.flatnonzero(counts == 2)),
@@ -120,11 +121,11 @@ def _what_is_wrong(row: Ints) -> str:
         ("out of range", np.unique(row[(row < 0) | (row >= n)])),
     ):
         if values.size:
-            said.append(f"{_list(values)} {label}")
+            problems.append(f"{_list(values)} {label}")
     hint = ""
     if np.array_equal(np.sort(row), np.arange(1, n + 1)):
         hint = "; items count from 0 here: subtract 1"
-    return f"expected each of 0..{n - 1} once; {', '.join(said)}{hint}"
+    return f"expected each of 0..{n - 1} once; {', '.join(problems)}{hint}"
 
 
 def _list(values: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
@@ -137,8 +138,8 @@ def _short(value: object, most: int = 80) -> str:
     return text if len(text) <= most else text[:most] + "..."
 
 
-def generator(seed: Seed) -> np.random.Generator:
-    """The generator that a seed stands for; a generator stands for itself."""
+def as_generator(seed: Seed) -> np.random.Generator:
+    """A generator from a seed; a generator is returned as it is."""
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
 
 
@@ -151,11 +152,11 @@ def invert(orders: ArrayLike) -> Ints:
 
 
 def _invert(a: Ints) -> Ints:
-    return rows.invert(a.reshape(-1, a.shape[-1])).reshape(a.shape)
+    return compiled.invert(a.reshape(-1, a.shape[-1])).reshape(a.shape)
 
 
-def read(orders: ArrayLike, view: View, *, n: int | None = None) -> Ints:
-    """Valid orders in the view that a distance, map or kernel reads."""
+def in_view(orders: ArrayLike, view: View, *, n: int | None = None) -> Ints:
+    """Validated orders in the view that a distance, map or kernel reads."""
     if view not in get_args(View):
         raise unknown_choice("view", view, get_args(View))
     array = validate(orders, n=n)
@@ -171,22 +172,22 @@ def compose(outer: ArrayLike, inner: ArrayLike) -> Ints:
 
 
 def sample(n: int, size: int | tuple[int, ...] = (), *, seed: Seed) -> Ints:
-    """Uniform random permutations of shape `(*size, n)`; `seed` is a number or the caller's own generator."""
-    n = item_count(n)
+    """Uniform random permutations of shape `(*size, n)`; `seed` is an integer or a generator."""
+    n = check_n(n)
     shape = (size,) if isinstance(size, int) else tuple(size)
     orders = np.tile(np.arange(n), (*shape, 1))
-    return generator(seed).permuted(orders, axis=-1, out=orders)
+    return as_generator(seed).permuted(orders, axis=-1, out=orders)
 
 
 def lehmer_encode(orders: ArrayLike) -> Ints:
     """Lehmer digits: `digit[k]` = number of entries after slot k that are smaller; between 0 and n-1-k."""
     array = validate(orders)
-    return rows.lehmer_encode(array.reshape(-1, array.shape[-1])).reshape(array.shape)
+    return compiled.lehmer_encode(array.reshape(-1, array.shape[-1])).reshape(array.shape)
 
 
 def lehmer_decode(digits: ArrayLike) -> Ints:
     """The permutation with these Lehmer digits."""
-    array = whole_numbers(digits, "a Lehmer code")
+    array = as_int_array(digits, "a Lehmer code")
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ShapeError(f"a Lehmer code has one digit for each item, got {_short(digits)}")
     n = array.shape[-1]
@@ -196,7 +197,7 @@ def lehmer_decode(digits: ArrayLike) -> Ints:
         *_, slot = first = tuple(bad[0])
         raise NotAPermutationError(f"digit {slot} of a Lehmer code of {n} items is 0..{most[slot]}, got {array[first]}")
     flat = np.ascontiguousarray(array.reshape(-1, n))
-    return rows.lehmer_decode(flat).reshape(array.shape)
+    return compiled.lehmer_decode(flat).reshape(array.shape)
 
 
 # ------------------------------------------------------------------------------------------------------------- moves
@@ -239,38 +240,38 @@ def _check_slots(n: int, *slots: int) -> None:
 Pairwise: TypeAlias = Callable[..., NDArray[Any]]
 
 CHUNK = 1 << 22
-"""Numbers that a cross-distance may hold at once besides its result (32 MiB of int64)."""
+"""Numbers that a cross-distance may hold in memory besides its result (32 MiB of int64)."""
 
 
 @dataclass(frozen=True, repr=False)
 class Distance:
     """A distance of permutations: call it on two (batches of) orders, or `cross` two batches.
 
-    It reads the arrays as they are given (`view="order"`) or their inverses (`view="rank"`). The views are different models:
-    Kendall on ranks counts the *pairs of items* whose precedence differs and does not care how items are numbered;
-    Kendall on orders counts *pairs of slots* and does not care how slots are numbered.
+    It reads the arrays as given (`view="order"`) or their inverses (`view="rank"`). The two views are different models:
+    Kendall on ranks counts the *pairs of items* whose precedence differs and is invariant to relabelling the items;
+    Kendall on orders counts *pairs of slots* and is invariant to relabelling the slots.
     """
 
     name: str
     definition: str
     maximum: Callable[..., int]
-    """`maximum(n)` bounds the distance at n: what it is divided by to mean the same at every n."""
+    """`maximum(n)` is an upper bound of the distance for n items, by which it is normalised."""
     pairwise: Pairwise
-    """Row by row over two valid arrays of one shape."""
+    """Distances row by row of two valid arrays of the same shape."""
     crossed: Pairwise | None = None
-    """All rows against all rows of two valid 2-d arrays, where there is something better than `pairwise` in chunks."""
+    """All rows against all rows of two valid 2-d arrays, if there is a faster way than `pairwise` in chunks."""
 
     def __call__(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: bool) -> NDArray[np.int64]:
-        """Distances of a and b, row by row; leading dimensions broadcast. Two single orders give a single number."""
-        x = read(a, view)
-        y = read(b, view, n=x.shape[-1])
+        """Distances of a and b, row by row; leading dimensions broadcast. Two single orders give a scalar."""
+        x = in_view(a, view)
+        y = in_view(b, view, n=x.shape[-1])
         shape = np.broadcast_shapes(x.shape, y.shape)
         return np.asarray(self.pairwise(np.broadcast_to(x, shape), np.broadcast_to(y, shape), **options), np.int64)[()]
 
     def cross(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: bool) -> NDArray[np.int64]:
         """The matrix of distances between every row of a and every row of b."""
-        x = np.atleast_2d(read(a, view))
-        y = np.atleast_2d(read(b, view, n=x.shape[-1]))
+        x = np.atleast_2d(in_view(a, view))
+        y = np.atleast_2d(in_view(b, view, n=x.shape[-1]))
         if x.ndim > 2 or y.ndim > 2:
             raise ShapeError(f"cross-distances take batches of shape (count, n), got {x.shape} and {y.shape}")
         if self.crossed is not None:
@@ -288,7 +289,7 @@ class Distance:
 
 
 def _of_relative(statistic: Callable[[Ints], Ints], a: Ints, b: Ints) -> Ints:
-    """A statistic of the relative permutation that takes each entry of b to the entry of a in the same slot."""
+    """A statistic of the relative permutation, which maps each entry of b to the entry of a in the same slot."""
     relative = np.empty(a.shape, np.int64)
     np.put_along_axis(relative, b, a, axis=-1)
     return statistic(relative.reshape(-1, a.shape[-1])).reshape(a.shape[:-1])
@@ -301,13 +302,13 @@ def _kendall_cross(a: Ints, b: Ints) -> Ints:
 
 def _cayley(a: Ints, b: Ints) -> Ints:
     n: int = a.shape[-1]
-    return n - _of_relative(rows.cycles, a, b)
+    return n - _of_relative(compiled.cycles, a, b)
 
 
 def _ulam(a: Ints, b: Ints) -> Ints:
-    # The longest common subsequence of two sequences: number the items as b has them, then look for what increases in a.
+    # Longest common subsequence: relabel items by their slot in b, then find the longest increasing subsequence of a.
     n: int = a.shape[-1]
-    return n - _of_relative(rows.longest_increasing, _invert(b), _invert(a))
+    return n - _of_relative(compiled.longest_increasing, _invert(b), _invert(a))
 
 
 def _matches(a: Ints, b: Ints) -> Ints:
@@ -315,7 +316,7 @@ def _matches(a: Ints, b: Ints) -> Ints:
 
 
 def _cross(metric: str, a: Ints, b: Ints) -> NDArray[Any]:
-    """SciPy's distances of all pairs; it takes a while to load, and many who import this need none."""
+    """SciPy's `cdist`, imported late because it is slow to load and often not needed."""
     from scipy.spatial.distance import cdist
 
     return np.asarray(cdist(a, b, metric))
@@ -339,7 +340,7 @@ def _edges(n: int, *, directed: bool = False, cyclic: bool = False) -> int:
 
 
 def _neighbours(a: Ints, step: int, cyclic: bool, end: int) -> Ints:
-    """For each item the one `step` slots further on; `end` where there is none."""
+    """For each item the one `step` slots further on; `end` if there is none."""
     out = np.empty(a.shape, np.int64)
     np.put_along_axis(out, a, np.roll(a, -step, axis=-1), axis=-1)
     if not cyclic:
@@ -355,16 +356,16 @@ def _adjacency(count: Pairwise, a: Ints, b: Ints, *, directed: bool = False, cyc
     shared = count(after, _neighbours(b, 1, cyclic, -2))
     if not directed:
         shared = shared + count(after, _neighbours(b, -1, cyclic, -2))
-    # Fewer than three items: "after" and "before" are the same place, and a lone item is not its own neighbour.
+    # With fewer than three items "after" and "before" coincide, and a single item is not its own neighbour.
     missing: NDArray[Any] = np.maximum(_edges(n, directed=directed, cyclic=cyclic) - shared, 0)
     return missing
 
 
 kendall = Distance(
     "kendall",
-    "pairs of slots whose two entries stand the other way round",
+    "pairs of slots whose two entries are in opposite order",
     lambda n: n * (n - 1) // 2,
-    partial(_of_relative, rows.inversions),
+    partial(_of_relative, compiled.inversions),
     _kendall_cross,
 )
 footrule = Distance(
@@ -390,19 +391,19 @@ hamming = Distance(
 )
 cayley = Distance(
     "cayley",
-    "fewest swaps of two slots that turn a into b (the same in both views)",
+    "minimum number of swaps that turn a into b (the same in both views)",
     lambda n: n - 1,
     _cayley,
 )
 ulam = Distance(
     "ulam",
-    "fewest insertions (take out, put in elsewhere) that turn a into b",
+    "minimum number of insertions (move one item elsewhere) that turn a into b",
     lambda n: n - 1,
     _ulam,
 )
 adjacency = Distance(
     "adjacency",
-    "neighbouring pairs of a that are not neighbours in b; options directed=False, cyclic=False",
+    "adjacent pairs of a that are not adjacent in b; options directed=False, cyclic=False",
     _edges,
     partial(_adjacency, _matches),
     partial(_adjacency, _cross_matches),

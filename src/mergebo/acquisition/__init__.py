@@ -1,27 +1,27 @@
-"""Acquisition values, and searches over them."""
+"""Acquisition functions and their maximisation."""
 
 from mergebo.acquisition.device import DeviceScan
-from mergebo.acquisition.relaxation import Relaxation
-from mergebo.acquisition.search import Acquisition, Landscape, Listed, ascend, neighbours
-from mergebo.acquisition.values import (
+from mergebo.acquisition.functions import (
     ACQUISITIONS,
-    confidence_bound,
     expected_improvement,
     log_expected_improvement,
-    probability_of_improvement,
+    log_probability_of_improvement,
+    lower_confidence_bound,
 )
+from mergebo.acquisition.relaxation import Relaxation
+from mergebo.acquisition.search import AcquisitionNeighbourhood, ExhaustiveNeighbourhood, Landscape, local_search, neighbours
 
 __all__ = [
     "ACQUISITIONS",
-    "Acquisition",
+    "AcquisitionNeighbourhood",
     "DeviceScan",
+    "ExhaustiveNeighbourhood",
     "Landscape",
-    "Listed",
     "Relaxation",
-    "ascend",
-    "confidence_bound",
     "expected_improvement",
+    "local_search",
     "log_expected_improvement",
+    "log_probability_of_improvement",
+    "lower_confidence_bound",
     "neighbours",
-    "probability_of_improvement",
 ]

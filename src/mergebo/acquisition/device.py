@@ -1,6 +1,6 @@
-"""Neighbourhood scans on a GPU: all neighbours written out there and run through the model's GPyTorch kernel.
+"""Neighbourhood scans on a GPU: all neighbours are computed explicitly and evaluated by the model's GPyTorch kernel.
 
-A GPU has the arithmetic to spare that the increments of `compiled.scans` save, and this way every kernel works.
+A GPU is fast enough without the incremental updates of `compiled.scans`, and this works for every kernel.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ import numpy as np
 
 from mergebo._typing import Floats, Rows
 from mergebo.errors import extra
-from mergebo.moves import move_slots, move_table
+from mergebo.neighbours import move_slots, move_table
 from mergebo.spaces import Permutation
 from mergebo.surrogate import GP
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-NUMBERS = 1 << 31
-"""Features that are held at once, in single precision: 8 GiB."""
-
 
 class DeviceScan:
-    """Standardised means and deviations of all neighbours of a row, in single precision, computed on `device`."""
+    """Standardised means and standard deviations of all neighbours of a row, in single precision, on a torch device.
 
-    def __init__(self, model: GP, device: str) -> None:
+    At most about `max_entries` numbers are in memory at once; the default is 8 GiB.
+    """
+
+    def __init__(self, model: GP, device: str, max_entries: int = 1 << 31) -> None:
         self.model = model
         self.device = device
+        self.max_entries = max_entries
 
     @cached_property
     def _parts(self) -> tuple[Any, Tensor, Tensor, Tensor]:
@@ -36,20 +37,22 @@ class DeviceScan:
             import torch
 
         kernel = self.model.to_botorch().covar_module.to(device=self.device, dtype=torch.float32)
-        arrays = (np.asarray(self.model.rows), self.model.alpha, self.model.whitener.T)
-        rows, alpha, whitener = (torch.from_numpy(np.ascontiguousarray(a)).to(self.device, torch.float32) for a in arrays)
-        return kernel, rows, alpha, whitener
+        arrays = (np.asarray(self.model.rows), self.model.alpha, self.model.chol_inverse.T)
+        rows, alpha, chol_inverse = (
+            torch.from_numpy(np.ascontiguousarray(a)).to(self.device, torch.float32) for a in arrays
+        )
+        return kernel, rows, alpha, chol_inverse
 
     def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
         """For all neighbours by one kind of move of one variable, in the order of `move_slots`."""
-        kernel, rows, alpha, whitener = self._parts  # which says so if torch is not installed
+        kernel, rows, alpha, chol_inverse = self._parts  # raises a clear error if torch is not installed
         import torch
 
         space = self.model.similarity.space
         where, kind = space.slices[variable], space.variables[variable]
         centre = torch.from_numpy(np.asarray(row, np.float32)).to(self.device)
         count = len(move_slots(kind.n, move)) if isinstance(kind, Permutation) else kind.width
-        most = max(1, NUMBERS // max(1, self._features()))
+        most = max(1, self.max_entries // max(1, self._features()))
         means, deviations = [], []
         with torch.no_grad():
             for start in range(0, count, most):
@@ -59,14 +62,14 @@ class DeviceScan:
                 if not isinstance(kind, Permutation):
                     flipped = where.start + start + each
                     around[each, flipped] = 1 - centre[flipped]
-                elif move == "swap":  # two entries each: far less to send than whole rows of sources
+                elif move == "swap":  # two entries each: far less to transfer than a table of sources
                     a, b = where.start + torch.from_numpy(move_slots(kind.n, move)[part].copy()).to(self.device).T
                     around[each, a], around[each, b] = centre[b], centre[a]
                 else:
                     around[:, where] = centre[where][torch.from_numpy(move_table(kind.n, move, part)).to(self.device)]
                 cross = kernel(around, rows).to_dense()
-                explained = (cross @ whitener).square().sum(dim=1)
-                means.append(self.model.mean + cross @ alpha)
+                explained = (cross @ chol_inverse).square().sum(dim=1)
+                means.append(self.model.constant_mean + cross @ alpha)
                 deviations.append((self.model.hyperparameters.variance - explained).clamp_min(1e-9).sqrt())
         if not means:
             return np.empty(0), np.empty(0)
@@ -74,6 +77,6 @@ class DeviceScan:
         return mean, deviation
 
     def _features(self) -> int:
-        """Numbers that one neighbour takes on the way."""
+        """Numbers in memory per neighbour."""
         widths = [getattr(getattr(factor, "map", None), "length", 0) for factor in self.model.similarity.factors.values()]
         return 4 * (sum(widths) + self.model.similarity.space.width)

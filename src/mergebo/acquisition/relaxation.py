@@ -1,9 +1,9 @@
-"""The paper's continuous relaxation: climb the acquisition over real-valued features, then project to the nearest point.
+"""The paper's continuous relaxation: maximise over real-valued features, then project to the nearest point.
 
-A code is a corner of the unit cube of features. Between corners the kernel's squared distances make sense all the same,
-and so do mean, variance and log expected improvement, with gradients. The end of a climb is projected exactly: to the
-permutation with the nearest code, and to the nearest choices. Starts are codes of uniform random permutations: decoding
-uniform random *bits* would favour orders close to the identity, that is, to how items happen to be numbered.
+A code is a corner of the unit cube of features. Squared distances, and with them mean, variance and log expected
+improvement, extend to the interior, with gradients. The maximiser is projected exactly: to the permutation with the nearest
+code, and to the nearest binary vector. Starts are codes of uniform random permutations: decoding uniform random *bits*
+would favour orders close to the identity, which depends on the labels of the items.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mergebo._typing import Floats, Rows
-from mergebo.acquisition.values import log_expected_improvement, log_improvement_slopes
+from mergebo.acquisition.functions import log_expected_improvement, log_improvement_gradient
 from mergebo.errors import UnsupportedError
 from mergebo.permutations import invert
-from mergebo.surrogate import GP, ByMap, SameChoices
+from mergebo.surrogate import GP, BinarySimilarity, ComparisonSimilarity
 
 
 @dataclass(frozen=True)
@@ -30,39 +30,41 @@ class Relaxation:
     def __post_init__(self) -> None:
         if len(self.model.terms) > 1:
             raise UnsupportedError("the relaxation needs a product of kernels, not a sum")
-        if self.model.trend is not None:
+        if self.model.mean_function is not None:
             raise UnsupportedError(
-                "the relaxation knows no trend, such as that of beliefs and heuristics; use search='scan'"
+                "the relaxation does not support mean functions, such as those of beliefs and heuristics; use search='scan'"
             )
         for name, factor in self.model.similarity.factors.items():
-            if not isinstance(factor, SameChoices) and not (isinstance(factor, ByMap) and factor.map.lossless):
+            if not isinstance(factor, BinarySimilarity) and not (
+                isinstance(factor, ComparisonSimilarity) and factor.map.lossless
+            ):
                 raise UnsupportedError(f"the relaxation needs codes that can be decoded; {name} has {factor}")
 
     def features(self, rows: Rows) -> list[Floats]:
-        """The code of each variable, as floats."""
+        """The codes of each variable, as floats."""
         out = []
         for name, factor in self.model.similarity.factors.items():
             block = rows[:, self.model.similarity.space.slices[name]]
-            if isinstance(factor, ByMap):
+            if isinstance(factor, ComparisonSimilarity):
                 block = factor.map._encode(block if factor.view == "order" else invert(block))
             out.append(block.astype(np.float64))
         return out
 
     def project(self, features: Floats) -> Rows:
-        """The row whose code is nearest to one vector of features."""
+        """The row whose code is nearest to a vector of features."""
         parts, start = [], 0
         for factor in self.model.similarity.factors.values():
-            if isinstance(factor, ByMap):
+            if isinstance(factor, ComparisonSimilarity):
                 order = factor.map.project(features[start : start + factor.map.length])
                 parts.append(order if factor.view == "order" else invert(order))
                 start += factor.map.length
-            elif isinstance(factor, SameChoices):
+            elif isinstance(factor, BinarySimilarity):
                 parts.append((features[start : start + factor.choices] > 0.5).astype(np.int64))
                 start += factor.choices
         return np.concatenate(parts)
 
     def value(self, features: Floats, codes: list[Floats]) -> tuple[float, Floats]:
-        """Minus the log expected improvement at one vector of features, and its gradient; `codes`: of the model's rows."""
+        """Negative log expected improvement at a vector of features, and its gradient; `codes` are those of the data."""
         model, hyper = self.model, self.model.hyperparameters
         parts = np.split(features, np.cumsum([code.shape[1] for code in codes])[:-1])
         rates = [1 / (code.shape[1] * each**2) for code, each in zip(codes, hyper.lengthscales, strict=True)]
@@ -70,19 +72,22 @@ class Relaxation:
         for part, code, rate in zip(parts, codes, rates, strict=True):
             exponent -= 0.5 * rate * ((code - part) ** 2).sum(axis=1)
         cross = hyper.outputscale * np.exp(exponent)
-        white = model.whitener @ cross
-        mean = model.mean + cross @ model.alpha
+        white = model.chol_inverse @ cross
+        mean = model.constant_mean + cross @ model.alpha
         deviation = np.sqrt(max(hyper.outputscale - white @ white, 1e-12))
         here = np.array([mean]), np.array([deviation]), self.best
         value = float(log_expected_improvement(*here)[0])
-        by_mean, by_deviation = log_improvement_slopes(*here)
-        by_cross = by_mean * model.alpha - by_deviation * (model.whitener.T @ white) / deviation
-        pull = by_cross * cross
-        slopes = [rate * (pull @ code - pull.sum() * part) for part, code, rate in zip(parts, codes, rates, strict=True)]
-        return -value, -np.concatenate(slopes)
+        by_mean, by_deviation = log_improvement_gradient(*here)
+        by_cross = by_mean * model.alpha - by_deviation * (model.chol_inverse.T @ white) / deviation
+        by_exponent = by_cross * cross
+        gradient = [
+            rate * (by_exponent @ code - by_exponent.sum() * part)
+            for part, code, rate in zip(parts, codes, rates, strict=True)
+        ]
+        return -value, -np.concatenate(gradient)
 
-    def climb(self, starts: Rows, steps: int) -> Rows:
-        """The projected ends of climbs from the codes of `starts`."""
+    def maximise(self, starts: Rows, steps: int) -> Rows:
+        """Projected local maxima, by L-BFGS from the codes of `starts`."""
         codes = self.features(self.model.rows)
         ends = []
         for start in np.concatenate(self.features(starts), axis=1):

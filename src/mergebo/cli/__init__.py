@@ -1,4 +1,4 @@
-"""The command line: `mergebo --help`. One module for each command, which loads what it needs when it runs."""
+"""The command line, `mergebo --help`. Each command has a module, which imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -15,87 +15,87 @@ from mergebo.cli.ask import ask
 from mergebo.cli.bench import bench
 from mergebo.cli.best import best
 from mergebo.cli.demo import demo
-from mergebo.cli.exchange import export, import_
 from mergebo.cli.lists import methods, problems
 from mergebo.cli.new import new
 from mergebo.cli.optimize import optimize
+from mergebo.cli.output import warn
 from mergebo.cli.plot import plot
-from mergebo.cli.screen import complain
 from mergebo.cli.show import show
+from mergebo.cli.table import export, import_
 from mergebo.cli.tell import fail, tell
 from mergebo.errors import MergeboError
 
 app = typer.Typer(
     name="mergebo",
-    help="Bayesian optimization over permutations: the best order of things, when each trial is expensive.",
+    help="Bayesian optimization over permutations: find the best order of items when every evaluation is expensive.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
 STUDIES: dict[str, dict[str, Callable[..., None]]] = {
-    "A program of yours says how good an order is": {"optimize": optimize},
-    "You say how good an order is": {"new": new, "ask": ask, "tell": tell, "fail": fail},
-    "What came of it": {"best": best, "show": show, "plot": plot, "export": export, "import": import_},
+    "Automatic studies": {"optimize": optimize},
+    "Manual studies": {"new": new, "ask": ask, "tell": tell, "fail": fail},
+    "Results": {"best": best, "show": show, "plot": plot, "export": export, "import": import_},
 }
-"""Commands about studies, which Optuna keeps."""
+"""Commands that work on studies, which are stored by Optuna."""
 PANELS: dict[str, dict[str, Callable[..., None]]] = {
     **STUDIES,
-    "What there is": {"demo": demo, "methods": methods, "problems": problems},
+    "Reference": {"demo": demo, "methods": methods, "problems": problems},
 }
 SETTINGS: dict[str, dict[str, Any]] = {"tell": {"ignore_unknown_options": True}}
 """-3.2 is a value, not an option."""
 
 
 def _quiet(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with Optuna's log restricted to errors while it runs."""
+    """Wrap a command so that Optuna logs only errors while it runs."""
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**arguments: Any) -> None:
         import optuna
 
         from mergebo.integrations.optuna import log_level
 
         with log_level(optuna.logging.ERROR):
-            command(**given)
+            command(**arguments)
 
     return run
 
 
 for _panel, _commands in PANELS.items():
     for _name, _command in _commands.items():
-        _made = app.command(_name, rich_help_panel=_panel, context_settings=SETTINGS.get(_name))
-        _made(_quiet(_command) if _panel in STUDIES else _command)
-app.add_typer(bench, name="bench", rich_help_panel="What there is")
+        _register = app.command(_name, rich_help_panel=_panel, context_settings=SETTINGS.get(_name))
+        _register(_quiet(_command) if _panel in STUDIES else _command)
+app.add_typer(bench, name="bench", rich_help_panel="Reference")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"mergebo {mergebo.__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Say which version this is.", callback=_version)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_version)] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command line. What a user got wrong is said in one line; exit status 2."""
+    """Run the command line. An invalid request ends with a one-line message and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # an arrow that a terminal does not have must not end the program
+            stream.reconfigure(errors="replace")  # an arrow that the terminal cannot encode must not end the program
     try:
         app(prog_name="mergebo")
     except MergeboError as error:
-        complain(str(error))
+        warn(str(error))
         sys.exit(2)
     except Exception as error:
-        from mergebo.cli.studies import database_said
+        from mergebo.cli.studies import database_error
 
-        said = database_said(error)
-        if said is None:
+        message = database_error(error)
+        if message is None:
             raise
-        complain(f"the storage of the studies failed: {said}")
+        warn(f"the storage of the studies failed: {message}")
         sys.exit(2)

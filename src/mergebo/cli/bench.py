@@ -1,4 +1,4 @@
-"""`mergebo bench`: experiments and their reports."""
+"""`mergebo bench`: run experiments and report on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mergebo.calls import split_calls
+from mergebo._names import split_calls
 from mergebo.errors import ArgumentError
 
 bench = typer.Typer(help="Run experiments and report on them.", no_args_is_help=True, rich_markup_mode="markdown")
@@ -16,24 +16,25 @@ bench = typer.Typer(help="Run experiments and report on them.", no_args_is_help=
 
 @bench.command("run")
 def run(
-    suite: Annotated[str, typer.Option(help="Which problems and budgets; `mergebo bench suites` lists them.")],
-    out: Annotated[Path, typer.Option(help="Folder of the records; what it has already is not run again.")],
-    methods: Annotated[str, typer.Option(help="Such as `mergebo,bops-h(acquisition='ucb')`; the suite's by default.")] = "",
-    seeds: Annotated[str, typer.Option(help="Such as `0-19` or `3,5,7`; as many as the suite has by default.")] = "",
-    only: Annotated[str, typer.Option(help="Only problems whose name matches this regular expression.")] = "",
-    relabelled: Annotated[bool, typer.Option(help="Rename the items at random, anew for every seed.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
-    cluster: Annotated[str, typer.Option(help="Address of a Dask scheduler, whose workers do the jobs instead.")] = "",
+    suite: Annotated[str, typer.Option(help="Suite of problems and budgets; `mergebo bench suites` lists them.")],
+    out: Annotated[Path, typer.Option(help="Folder of the records; jobs that have a record there are not run again.")],
+    methods: Annotated[str, typer.Option(help="Such as `mergebo,combo`; those of the suite by default.")] = "",
+    seeds: Annotated[str, typer.Option(help="Such as `0-19` or `3,5,7`; those of the suite by default.")] = "",
+    only: Annotated[str, typer.Option(help="Only problems whose names match this regular expression.")] = "",
+    relabelled: Annotated[bool, typer.Option(help="Relabel the items at random, differently for every seed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes on this machine.")] = 1,
+    cluster: Annotated[str, typer.Option(help="Address of a Dask scheduler, whose workers run the jobs instead.")] = "",
     load: Annotated[
         Path | None,
-        typer.Option(exists=True, resolve_path=True, help="A Python file that adds methods of your own to `METHODS`."),
+        typer.Option(exists=True, resolve_path=True, help="A Python file that adds your own methods to `METHODS`."),
     ] = None,
     quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
 ) -> None:
-    """Run a suite. It can be stopped at any time; the same command goes on where it was.
+    """Run a suite. It can be interrupted at any time; the same command resumes it.
 
-    Several runners may work in one folder. Exit status 1 if a job failed: its traceback is shown, and the next run
-    tries it again.
+    Several runners may share a folder. Methods may have settings: `--methods "auto,auto(embedding=False)"`.
+
+    Exit code 1 if a job failed: its traceback is shown, and the next run tries it again.
 
     Example: `mergebo bench run --suite paper-low --methods mergebo,bops-h --seeds 0-9 --out runs/low --jobs 4`
     """
@@ -47,21 +48,21 @@ def run(
     names = split_calls(methods) or list(chosen.methods)
     for name in names:
         check_method(name)
-    wanted = chosen.jobs(names, read_seeds(seeds) if seeds else None)
+    selected = chosen.jobs(names, read_seeds(seeds) if seeds else None)
     if only:
-        every = sorted({job.problem for job in wanted})
-        wanted = [job for job in wanted if re.search(only, job.problem)]
-        if not wanted:
-            raise ArgumentError(f"no problem of {suite} matches {only!r}; it has {', '.join(every)}")
+        problems = sorted({job.problem for job in selected})
+        selected = [job for job in selected if re.search(only, job.problem)]
+        if not selected:
+            raise ArgumentError(f"no problem of {suite} matches {only!r}; it has {', '.join(problems)}")
     try:
-        outcome = run_jobs(wanted, out, workers=jobs, cluster=cluster or None, load=load, progress=not quiet)
+        outcome = run_jobs(selected, out, workers=jobs, cluster=cluster or None, load=load, progress=not quiet)
     except KeyboardInterrupt:
-        typer.echo(f"Interrupted. Finished jobs are in {out}; the same command goes on from there.", err=True)
+        typer.echo(f"Interrupted. Finished jobs are in {out}; the same command resumes the run.", err=True)
         raise typer.Exit(130) from None
-    said = f"{outcome.done} jobs done, {outcome.before} were there already"
-    if outcome.elsewhere:
-        said += f", {len(outcome.elsewhere)} are with another runner"
-    typer.echo(f"{said}. Report: mergebo bench report {out}")
+    summary = f"{outcome.done} jobs done, {outcome.already_done} were already done"
+    if outcome.claimed_elsewhere:
+        summary += f", {len(outcome.claimed_elsewhere)} are running elsewhere"
+    typer.echo(f"{summary}. Report: mergebo bench report {out}")
     for record in outcome.failed:
         typer.echo(f"\nFailed: {record.job.key}\n{record.error}", err=True)
     if outcome.failed:
@@ -71,21 +72,23 @@ def run(
 
 @bench.command("report")
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that `mergebo bench run` wrote.")],
-    ours: Annotated[str, typer.Option(help="The method to compare the others with; auto or mergebo by default.")] = "",
+    folder: Annotated[Path, typer.Argument(help="A folder written by `mergebo bench run`.")],
+    focal: Annotated[
+        str, typer.Option("--focal", help="Focal method, to which the others are compared; auto or mergebo by default.")
+    ] = "",
 ) -> None:
-    """Tables and figures of a run: `report.html` (one page, all in it), `report.md`, `tables.tex`, `metrics.json`.
+    """Write tables and figures of a run: `report.html` (self-contained), `report.md`, `tables.tex`, `metrics.json`.
 
-    Example: `mergebo bench report runs/low --ours bops-h`
+    Example: `mergebo bench report runs/low --focal bops-h`
     """
     from mergebo.experiments.report import report
 
-    typer.echo(f"Written: {report(folder, ours, progress=True)}")
+    typer.echo(f"Written: {report(folder, focal, progress=True)}")
 
 
 @bench.command("suites")
 def suites() -> None:
-    """List the suites: what they are, their problems, methods and seeds.
+    """List the suites with their problems, methods and seeds.
 
     Example: `mergebo bench suites`
     """
@@ -95,16 +98,16 @@ def suites() -> None:
         seeds = f"{suite.seeds[0]}-{suite.seeds[-1]}"
         typer.echo(f"{name}\n  {suite.about}\n  methods: {', '.join(suite.methods)}; seeds {seeds}")
         for case in suite.cases:
-            renamed = ", relabelled" if case.relabelled else ""
-            typer.echo(f"    {case.group}: {case.problem}, {case.initial} + {case.budget - case.initial}{renamed}")
+            relabelled = ", relabelled" if case.relabelled else ""
+            typer.echo(f"    {case.group}: {case.problem}, {case.initial} + {case.budget - case.initial}{relabelled}")
 
 
 def read_seeds(text: str) -> list[int]:
-    """`0-3,7` as 0, 1, 2, 3, 7."""
+    """Parse seeds: `0-3,7` is 0, 1, 2, 3, 7."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
         if not match or (match[2] and int(match[2]) < int(match[1])):
-            raise ArgumentError(f"seeds read like 0-19 or 3,5,7, got {text!r}")
+            raise ArgumentError(f"seeds must look like 0-19 or 3,5,7, got {text!r}")
         seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
     return list(dict.fromkeys(seeds))

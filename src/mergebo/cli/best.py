@@ -1,4 +1,4 @@
-"""`mergebo best`: the best so far."""
+"""`mergebo best`: the best trial so far."""
 
 from __future__ import annotations
 
@@ -7,21 +7,34 @@ from typing import Any
 
 import typer
 
-from mergebo.cli.screen import UNBEATEN, Json, as_data, complain, console, number, point_text, print_json, say, trial_table
-from mergebo.cli.studies import HERE, Name, Storage, Study, load, plain
+from mergebo.cli.output import (
+    PARETO_FRONT,
+    Json,
+    as_data,
+    console,
+    echo,
+    format_number,
+    point_text,
+    print_json,
+    trial_table,
+    warn,
+)
+from mergebo.cli.studies import DEFAULT_STORAGE, Name, Storage, Study, load, plain
 
 
-def best(storage: Storage = HERE, name: Name = "", as_json: Json = False) -> None:
-    """Say which order is best so far. Exit status 1 if there is no result yet.
+def best(storage: Storage = DEFAULT_STORAGE, name: Name = "", as_json: Json = False) -> None:
+    """Print the best trial so far.
 
-    Of noisy results it is the one that is expected to be the best, not the luckiest. With several objectives, these are all
-    trials that no other beats.
+    With noisy values, this is the point with the best expected value, not the best single measurement. With several
+    objectives, all trials on the Pareto front are printed.
+
+    Exit code 1 if there are no results yet.
 
     Example: `mergebo best --json`
     """
     study = load(storage, name)
-    if not study.done():
-        complain("there is no result yet: `mergebo ask`, then `mergebo tell`")
+    if not study.completed():
+        warn("there are no results yet; use `mergebo ask`, then `mergebo tell`")
         raise typer.Exit(1)
     if study.noisy:
         _expected(study, as_json)
@@ -30,43 +43,45 @@ def best(storage: Storage = HERE, name: Name = "", as_json: Json = False) -> Non
         if as_json:
             print_json([as_data(study, trial) for trial in trials])
         else:
-            console().print(trial_table(study, trials, title=UNBEATEN))
+            echo((PARETO_FRONT, "italic"))
+            console().print(trial_table(study, trials))
     else:
         trial = study.optuna.best_trial
         if as_json:
             print_json(as_data(study, trial))
         else:
-            say((number(trial.value), "bold"), f" in trial {trial.number}")
-            say(point_text(study.point(trial)))
+            echo((format_number(trial.value), "bold"), f" in trial {trial.number}")
+            echo(point_text(study.point(trial)))
 
 
 def _expected(study: Study, as_json: bool) -> None:
-    """What noisy results say: points with what is expected of them, not with what was measured."""
-    opt, places = study.read()
-    several = len(study.directions) > 1
-    found: list[Any] = list(opt.pareto.trials) if several else [opt.best]
+    """Print the best points of a noisy study with their expected values, rather than the measured ones."""
+    opt, numbers = study.read()
+    multiple = len(study.directions) > 1
+    found: list[Any] = list(opt.pareto.trials) if multiple else [opt.best]
     if as_json:
         data = [
             {
-                "trial": places[each.id],
+                "trial": numbers[each.id],
                 "expected": each.value,
-                "deviation": each.deviation,
+                "deviation": each.std,
                 "measurements": each.measurements,
                 "point": plain(each.point),
             }
             for each in found
         ]
-        print_json(data if several else data[0])
+        print_json(data if multiple else data[0])
         return
-    if several:
-        say(("No other is expected to beat these in all objectives", "italic"))
+    if multiple:
+        echo(("Pareto front of the expected values", "italic"))
     for each in found:
-        values, deviations = (part if several else (part,) for part in (each.value, each.deviation))
-        said = ", ".join(_uncertain(*pair) for pair in zip(values, deviations, strict=True))
+        values, deviations = (part if multiple else (part,) for part in (each.value, each.std))
+        text = ", ".join(_uncertain(*pair) for pair in zip(values, deviations, strict=True))
         times = "once" if each.measurements == 1 else f"{each.measurements} times"
-        say((said, "bold"), f" expected of trial {places[each.id]}, measured {times}")
-        say(point_text(plain(each.point)))
+        echo((text, "bold"), f" expected for trial {numbers[each.id]}, measured {times}")
+        echo(point_text(plain(each.point)))
 
 
 def _uncertain(value: float, deviation: float) -> str:
-    return number(value) + (f" ± {deviation:.2g}" if math.isfinite(deviation) else "")
+    """A value with its standard deviation."""
+    return format_number(value) + (f" ± {deviation:.2g}" if math.isfinite(deviation) else "")

@@ -1,4 +1,4 @@
-"""`mergebo problems` and `mergebo methods`: what there is."""
+"""`mergebo problems` and `mergebo methods`: lists of both."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import Json, console, number, print_json, say
+from mergebo.cli.output import Json, console, echo, format_number, print_json
 
 
 def problems(
-    family: Annotated[str, typer.Argument(help="Such as `tsp`; all of them otherwise.")] = "",
+    family: Annotated[str, typer.Argument(help="Family of problems, such as `tsp`; all by default.")] = "",
     as_json: Json = False,
 ) -> None:
-    """List the benchmark problems that come along, with their sizes and best known values.
+    """List the built-in benchmark problems with their sizes and best known values.
 
     Example: `mergebo problems tsp`
     """
@@ -31,10 +31,10 @@ def problems(
     table.add_column("numbers in a point", justify="right")
     table.add_column("best known value", justify="right")
     for each in found:
-        table.add_row(Text(each.name), str(each.space.width), number(_best(each)))
+        table.add_row(Text(each.name), str(each.space.width), format_number(_best(each)))
     console().print(table)
-    say()
-    say('In Python: mb.problems.get("tsp:a280"); ~7 behind a name renames the items at random, with seed 7.')
+    echo()
+    echo('In Python: mb.problems.get("tsp:a280"). Add ~7 to a name to relabel the items at random with seed 7.')
 
 
 def _best(problem: object) -> float | None:
@@ -43,19 +43,19 @@ def _best(problem: object) -> float | None:
 
 
 def methods(as_json: Json = False) -> None:
-    """List the methods, with what each is.
+    """List the optimization methods with a short description of each.
 
     Example: `mergebo methods`
     """
     from rich.table import Table
     from rich.text import Text
 
-    from mergebo.optimizers.methods import ABOUT
+    from mergebo.optimizers.methods import DESCRIPTIONS
 
     if as_json:
-        print_json(ABOUT)
+        print_json(DESCRIPTIONS)
         return
-    table = Table("method", "what it is", box=None, pad_edge=False, header_style="bold")
-    for name, text in ABOUT.items():
+    table = Table("method", "description", box=None, pad_edge=False, header_style="bold")
+    for name, text in DESCRIPTIONS.items():
         table.add_row(name, Text(text))
     console().print(table)

@@ -1,4 +1,4 @@
-"""`mergebo new`: begin a study whose trials a person evaluates."""
+"""`mergebo new`: create a study whose trials are evaluated by hand."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.screen import Json, print_json, say
-from mergebo.cli.studies import HERE, Directions, Initial, Method, Noisy, Seed, Setup, Storage, begin, check_directions
-from mergebo.cli.words import Words, about_a_space
+from mergebo.cli.options import SpaceOptions, with_space_options
+from mergebo.cli.output import Json, echo, print_json
+from mergebo.cli.studies import (
+    DEFAULT_STORAGE,
+    Directions,
+    Initial,
+    Method,
+    Noisy,
+    Seed,
+    Storage,
+    StudyConfig,
+    check_directions,
+    create,
+)
 
 
-@about_a_space
+@with_space_options
 def new(
-    words: Words,
-    name: Annotated[str, typer.Argument(envvar="MERGEBO_STUDY", help="What the study is called.")] = "study",
-    storage: Storage = HERE,
+    options: SpaceOptions,
+    name: Annotated[str, typer.Argument(envvar="MERGEBO_STUDY", help="Name of the study.")] = "study",
+    storage: Storage = DEFAULT_STORAGE,
     direction: Directions = None,
     method: Method = "auto",
     initial: Initial = 20,
@@ -23,15 +34,15 @@ def new(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Begin a study: `ask` says what to try, `tell` takes what came of it.
+    """Create a study whose trials you evaluate yourself, with `ask` and `tell`.
 
     Example: `mergebo new --items base,acid,salt,water --before water:acid --real heat=20:80 --direction maximize`
     """
-    setup = Setup(words.space(), method, seed, initial, noisy)
-    study = begin(storage, name, setup, check_directions(direction))
+    config = StudyConfig(options.space(), method, seed, initial, noisy)
+    study = create(storage, name, config, check_directions(direction))
     if as_json:
-        print_json({"study": study.name, "storage": study.url, "directions": study.directions, **setup.to_data()})
+        print_json({"study": study.name, "storage": study.url, "directions": study.directions, **config.to_data()})
         return
-    said = "the best order" if len(study.directions) == 1 else f"orders that are good in {len(study.directions)} respects"
-    say("The study ", (study.name, "bold"), f" looks for {said}; it is in {study.url}.")
-    say("`mergebo ask` says what to try first.")
+    objectives = "" if len(study.directions) == 1 else f" with {len(study.directions)} objectives"
+    echo("Created the study '", (study.name, "bold"), f"'{objectives} in {study.url}.")
+    echo("`mergebo ask` proposes the first trial.")

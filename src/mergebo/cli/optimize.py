@@ -14,36 +14,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mergebo.cli.screen import (
-    UNBEATEN,
+from mergebo.cli.options import ORDER, SpaceOptions, with_space_options
+from mergebo.cli.output import (
+    PARETO_FRONT,
     Json,
     as_data,
     best_so_far,
-    complain,
     console,
-    number,
-    numbers,
+    echo,
+    format_number,
+    format_numbers,
     point_text,
     print_json,
-    say,
     sparkline,
     trial_table,
+    warn,
 )
 from mergebo.cli.studies import (
-    HERE,
+    DEFAULT_STORAGE,
+    GRACE_PERIOD,
+    HEARTBEAT_INTERVAL,
     REASON,
     WORKER,
     Directions,
     Method,
     Noisy,
     Seed,
-    Setup,
     Storage,
     Study,
-    begin,
+    StudyConfig,
     check_directions,
+    create,
 )
-from mergebo.cli.words import ORDER, Words, about_a_space
 from mergebo.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -51,71 +53,77 @@ if TYPE_CHECKING:
 
     from mergebo.cli.workers import Workers
 
-INITIAL = 20
-SHOWN = 8
-"""Of the last trials on the screen."""
+MAX_INITIAL = 20
+"""Initial points by default, at most; for small budgets a third of them."""
+MAX_LIVE_TRIALS = 8
+"""Trials in the live table, apart from the best ones and those that are running."""
 
 
-@about_a_space
+@with_space_options
 def optimize(
-    words: Words,
-    command: Annotated[str, typer.Option(help="Your program: `./simulate {order}`; it prints its value last.")],
-    budget: Annotated[int, typer.Option(min=1, help="How many trials in all, those that are there already included.")],
-    name: Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="What the study is called.")] = "study",
-    storage: Storage = HERE,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many programs run at the same time.")] = 1,
+    options: SpaceOptions,
+    command: Annotated[str, typer.Option(help="Your program, such as `./simulate {order}`; it prints the value last.")],
+    budget: Annotated[int, typer.Option(min=1, help="Total number of trials, including those already in the study.")],
+    name: Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="Name of the study.")] = "study",
+    storage: Storage = DEFAULT_STORAGE,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of programs run in parallel.")] = 1,
     timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds after which a program is stopped: failed.")
+        float | None, typer.Option(min=0.001, help="Seconds after which a run is ended and its trial fails.")
     ] = None,
-    retries: Annotated[int, typer.Option(min=0, help="How often a program that failed is run again.")] = 0,
-    shell: Annotated[bool, typer.Option("--shell", help="The command is for a shell: pipes, variables.")] = False,
+    retries: Annotated[int, typer.Option(min=0, help="How many times a failed run is repeated.")] = 0,
+    shell: Annotated[bool, typer.Option("--shell", help="Run the command in a shell, for pipes and variables.")] = False,
     direction: Directions = None,
     method: Method = "auto",
     initial: Annotated[
         int | None,
-        typer.Option(min=1, help="How many random points come first; otherwise a third of the budget, at most 20."),
+        typer.Option(min=1, help="Number of initial points; by default a third of the budget, at most 20."),
     ] = None,
     noisy: Noisy = False,
     seed: Seed = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the best order for a program of yours: it is run with one order after the other and prints how good each is.
+    """Find the best order by running your program, once for each trial.
 
-    `{order}` becomes one argument for each item; within a longer argument, as in `--order={order}`, items are joined by
-    commas, and by something else with `{order:-}`. `{json}` is all as JSON, `{trial}` the number, `{result}` a file for the
-    result instead of the standard output, and other variables have their names. No shell is used unless you say `--shell`.
+    In the command, `{order}` becomes one argument for each item. Inside a longer argument, as in `--order={order}`, the
+    items are joined by commas; `{order:-}` joins them by `-` or any other separator. `{json}` is the whole point as JSON,
+    `{trial}` the trial number, `{result}` a file for the result instead of standard output, and `{NAME}` the value of
+    another variable. The command does not run in a shell unless you pass `--shell`.
 
-    What is printed last is the value: `3.2` or `loss: 3.2`. A program that fails, hangs or prints none is a failed trial.
-    Stop it with Ctrl-C; the same command goes on where it was. Run it on several machines with a common `--storage` to share
-    the work. If the first five programs fail it gives up. Exit status: 0, 1 if no trial gave a value, 2 for what cannot be,
-    130 if it was stopped.
+    The program prints its value last, as in `3.2` or `loss: 3.2`. A trial fails if the program exits with an error, times
+    out or prints no number. If the first five runs all fail, the command gives up.
+
+    Stop with Ctrl-C; the same command resumes the study. To share the work, run it on several machines with the same
+    `--storage`.
+
+    Exit codes: 0 success; 1 no result; 2 invalid request; 130 interrupted.
 
     Example: `mergebo optimize --items a,b,c,d --budget 60 --command './simulate {order}' --before a:b --jobs 4`
     """
     from optuna.exceptions import ExperimentalWarning
 
     from mergebo.cli.program import Program
-    from mergebo.cli.workers import Workers
+    from mergebo.cli.workers import PAUSE, Workers
 
-    space, directions = words.space(), check_directions(direction)
+    space, directions = options.space(), check_directions(direction)
     program = Program(command, shell=shell, timeout=timeout, retries=retries, values=len(directions))
     items: Any = space.variables[ORDER]
     program.check(list(space.variables), {ORDER: items.names})
-    setup = Setup(space, method, seed, initial or min(INITIAL, max(1, budget // 3)), noisy)
+    config = StudyConfig(space, method, seed, initial or min(MAX_INITIAL, max(1, budget // 3)), noisy)
     keep = () if initial else ("initial",)
-    study = begin(storage, name, setup, directions, beats=True, resume=True, keep=keep)
-    before = len([trial for trial in study.trials() if trial.state.is_finished()])
-    if before and not (quiet or as_json):
-        say(f"{study.name} has {before} trials; " + ("going on." if before < budget else "the budget is spent."))
-    workers = Workers(study, program, budget, jobs)
-    watch = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
-    gave_up = False
+    heartbeat = {"heartbeat_interval": HEARTBEAT_INTERVAL, "grace_period": GRACE_PERIOD}
+    study = create(storage, name, config, directions, **heartbeat, resume=True, keep=keep)
+    finished = len([trial for trial in study.trials() if trial.state.is_finished()])
+    if finished and not (quiet or as_json):
+        echo(f"{study.name} has {finished} trials; " + ("resuming." if finished < budget else "the budget is spent."))
+    workers = Workers(study, program, budget, jobs, pause=PAUSE)
+    report = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
+    aborted = False
     with _stopping(workers.stop), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)  # `fail_stale_trials` is, and has long been
+        warnings.simplefilter("ignore", ExperimentalWarning)  # `fail_stale_trials` has long been experimental
         workers.start()
         try:
-            watch(study, workers)
+            report(study, workers)
         except Exception:  # such as a closed pipe
             workers.stop()
             workers.join()
@@ -123,40 +131,40 @@ def optimize(
         try:
             workers.join()
         except ProgramError as error:
-            gave_up = True
-            complain(str(error))
+            aborted = True
+            warn(str(error))
     if workers.exhausted and not as_json:
-        say(f"There is nothing left to try: {workers.exhausted}.")
+        echo(f"Nothing left to try: {workers.exhausted}.")
     _result(study, as_json)
-    if workers.stopped.is_set() and not gave_up:
-        typer.echo("Stopped. Everything is stored; the same command goes on from here.", err=True)
+    if workers.stopped.is_set() and not aborted:
+        typer.echo("Interrupted. All results are stored; the same command resumes the study.", err=True)
         raise typer.Exit(130)
-    if not study.done():
-        if not gave_up:
-            complain("no trial gave a value")
+    if not study.completed():
+        if not aborted:
+            warn("no trial completed")
         raise typer.Exit(1)
 
 
 @contextmanager
 def _stopping(stop: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C or termination stops the workers; a second one is as hard as ever."""
+    """Stop the workers on the first Ctrl-C or termination signal; a second one has its usual effect."""
 
     def handle(signum: int, frame: FrameType | None) -> None:
-        for each, was in before.items():
-            signal.signal(each, was)
+        for each, handler in previous.items():
+            signal.signal(each, handler)
         stop()
 
-    wanted = [each for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
-    before = {each: signal.signal(each, handle) for each in wanted}
+    handled = [each for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
+    previous = {each: signal.signal(each, handle) for each in handled}
     try:
         yield
     finally:
-        for each, was in before.items():
-            signal.signal(each, was)
+        for each, handler in previous.items():
+            signal.signal(each, handler)
 
 
 def _finished(workers: Workers) -> Iterator[FrozenTrial | None]:
-    """Trials as they end, and None now and then in between."""
+    """Yield trials as they finish, and None while waiting."""
     while workers.running or not workers.finished.empty():
         try:
             yield workers.finished.get(timeout=0.2)
@@ -178,38 +186,38 @@ def _as_json(study: Study, workers: Workers) -> None:
 def _line_by_line(study: Study, workers: Workers) -> None:
     for trial in _finished(workers):
         if trial is not None:
-            said = numbers(trial.values) or f"failed: {trial.user_attrs.get(REASON, '')}"
-            say(f"trial {trial.number}: {said}  {point_text(study.point(trial))}")
+            outcome = format_numbers(trial.values) or f"failed: {trial.user_attrs.get(REASON, '')}"
+            echo(f"trial {trial.number}: {outcome}  {point_text(study.point(trial))}")
 
 
 def _live(study: Study, workers: Workers) -> None:
-    """A table of the last trials, the best value so far as bars, and how far it is."""
+    """Show the progress, the best value so far as bars, and a table of the last trials."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
 
     from mergebo.cli.workers import UNREACHABLE
 
-    def picture() -> Any:
+    def display() -> Any:
         trials = study.trials()
         done = [trial for trial in trials if trial.state.is_finished()]
-        going = [trial for trial in trials if trial.state.name == "RUNNING"]
+        running = [trial for trial in trials if trial.state.name == "RUNNING"]
         curve = best_so_far(study, done)
         best = [trial.number for trial in study.optuna.best_trials] if curve else []
-        head = Text(f"{study.name}: {len(done)} of {workers.budget} trials, {len(going)} running", style="bold")
+        head = Text(f"{study.name}: {len(done)} of {workers.budget} trials, {len(running)} running", style="bold")
         parts: list[Any] = [head]
         if len(study.directions) == 1 and curve:
-            parts.append(Text(f"best so far {number(curve[-1])}  {sparkline(curve)}"))
+            parts.append(Text(f"best so far {format_number(curve[-1])}  {sparkline(curve)}"))
         shown = [trial for trial in done if trial.number in best][:3] + [each for each in done if each.number not in best][
-            -SHOWN:
+            -MAX_LIVE_TRIALS:
         ]
-        return Group(*parts, trial_table(study, sorted(shown + going, key=lambda trial: trial.number), best))
+        return Group(*parts, trial_table(study, sorted(shown + running, key=lambda trial: trial.number), best))
 
     with Live(console=console(), auto_refresh=False, transient=True) as live:
 
         def refresh() -> None:
-            with suppress(*UNREACHABLE):  # the workers go on trying, and so does the next picture
-                live.update(picture(), refresh=True)
+            with suppress(*UNREACHABLE):  # the workers retry, and so does the next refresh
+                live.update(display(), refresh=True)
 
         refresh()
         drawn = time.monotonic()
@@ -220,8 +228,8 @@ def _live(study: Study, workers: Workers) -> None:
 
 
 def _result(study: Study, as_json: bool) -> None:
-    """The best of all, and where to look further."""
-    done = study.done()
+    """Print the number of trials and the best of them."""
+    done = study.completed()
     failed = len([trial for trial in study.trials() if trial.state.is_finished()]) - len(done)
     if as_json:
         best = study.optuna.best_trials if done else []
@@ -231,16 +239,17 @@ def _result(study: Study, as_json: bool) -> None:
     if not done:
         return
     elsewhere = len([trial for trial in study.trials() if trial.state.name == "RUNNING" and WORKER in trial.user_attrs])
-    say(
+    echo(
         f"{len(done)} trials"
         + (f", {failed} failed" if failed else "")
-        + (f", {elsewhere} with workers elsewhere" if elsewhere else "")
+        + (f", {elsewhere} running elsewhere" if elsewhere else "")
     )
     if len(study.directions) > 1:
-        console().print(trial_table(study, study.optuna.best_trials, title=UNBEATEN))
+        echo((PARETO_FRONT, "italic"))
+        console().print(trial_table(study, study.optuna.best_trials))
         return
     trial = study.optuna.best_trial
-    say("Best: ", (number(trial.value), "bold"), f" in trial {trial.number}")
-    say(point_text(study.point(trial)))
+    echo("Best: ", (format_number(trial.value), "bold"), f" in trial {trial.number}")
+    echo(point_text(study.point(trial)))
     if study.noisy:
-        say("`mergebo best` says which is expected to be the best, for values are noisy.")
+        echo("Values are noisy: `mergebo best` prints the point with the best expected value.")

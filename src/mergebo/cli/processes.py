@@ -1,4 +1,4 @@
-"""Which process evaluates a trial, in words that let others on the same machine see whether it still runs."""
+"""Names of processes, by which others on the same machine can tell whether the process that evaluates a trial still runs."""
 
 from __future__ import annotations
 
@@ -8,41 +8,46 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """The name of this process: its machine, its number there, and when it began, for numbers are given again."""
-    return f"{_machine()}:{os.getpid()}:{_began(os.getpid())}"
+    """The name of this process: machine, process id and start time, since process ids are reused."""
+    return process_name(os.getpid())
+
+
+def process_name(pid: int) -> str:
+    """The name of a process of this machine."""
+    return f"{_machine()}:{pid}:{_start_time(pid)}"
 
 
 def is_here(process: str) -> bool:
-    """Whether a process is one of this machine."""
+    """Whether a process belongs to this machine."""
     return process.rsplit(":", 2)[0] == _machine()
 
 
 def is_dead(process: str) -> bool:
-    """Whether a process of this machine has ended; of others nobody here can tell."""
+    """Whether a process of this machine has ended; False for processes of other machines, which cannot be checked."""
     if not is_here(process):
         return False
-    _, number, began = process.rsplit(":", 2)
+    _, pid, start_time = process.rsplit(":", 2)
     try:
-        os.kill(int(number), 0)
+        os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
-    except PermissionError:  # that of another user
+    except PermissionError:  # a process of another user
         return False
-    return began != _began(int(number))
+    return start_time != _start_time(int(pid))
 
 
 def _machine() -> str:
-    """The name of this machine; of containers that share one, each has its own numbers of processes."""
+    """The name of this machine and its PID namespace, since containers on one machine number their processes separately."""
     try:
         return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').stat().st_ino}"
-    except OSError:  # no Linux
+    except OSError:  # not Linux
         return f"{socket.gethostname()}/"
 
 
-def _began(number: int) -> str:
-    """When a process began, after the machine did; nothing for one that ended, or where that is not told."""
+def _start_time(pid: int) -> str:
+    """When a process started, counted from boot; empty if it has ended or the system does not say."""
     try:
-        state, *fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
     return "" if state in "ZX" else fields[18]

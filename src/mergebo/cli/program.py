@@ -1,26 +1,26 @@
-"""One trial with the user's own program: fill in `./simulate {order}`, run it, read the value that it reports.
+"""Running the user's program for one trial: fill in `./simulate {order}`, run it, and read the value that it reports.
 
 | in the command | becomes |
 |---|---|
-| `{order}`, a variable's name, as an argument of its own | one argument for each item |
-| `--order={order}`, within an argument | the items, joined by commas |
-| `{order:-}` | the items, joined by `-` (or anything else, such as a space): always one argument |
-| `{heat}`, the name of a variable that is no list | its value |
+| `{order}`, the name of a variable, as an argument of its own | one argument for each item |
+| `--order={order}`, inside an argument | the items, joined by commas |
+| `{order:-}` | the items, joined by `-` or any other separator, such as a space: always one argument |
+| `{heat}`, the name of a variable that is not a list | its value |
 | `{json}` | the whole point as JSON, one argument |
-| `{trial}` | the number of the trial |
-| `{result}` | a file into which the program writes its result; without it the standard output is read |
+| `{trial}` | the trial number |
+| `{result}` | a file for the result of the program; without it, the standard output is read |
 | `{{` and `}}` | a brace |
 
-The command is taken apart as a shell would, but before any value is put in and without a shell, so nothing in the name of
-an item can become another argument or a command. With `shell=True` it is a command for `/bin/sh`, with pipes and variables;
-values reach it as shell variables, which are never read as code. Quotes around a placeholder are an error there: it brings
-its own. Items that begin with `-` look like options: write `./simulate -- {order}`, which most programs understand.
+The command is split as a shell would split it, but without a shell and before any value is filled in, so no item name can
+become another argument or a command. With `shell=True` it is a command for `/bin/sh`, with pipes and variables; values are
+passed as shell variables, which are never executed as code. Placeholders are quoted automatically there, so quotes around
+them are an error. Items that begin with `-` look like options: write `./simulate -- {order}`, which most programs accept.
 
-The program also finds the point, as JSON, in the environment variable `MERGEBO_POINT`, and the trial in `MERGEBO_TRIAL`.
+The environment variables `MERGEBO_POINT` and `MERGEBO_TRIAL` hold the point, as JSON, and the trial number, too.
 
-It reports its value as the last word of the last line that it prints, such as `3.2`, `loss: 3.2` or `loss=3.2`; several
-objectives are several words there. Into `{result}` it writes `3.2`, `[3.2, 5]`, `{"value": 3.2}` or `{"values": [3.2, 5]}`.
-An exit status other than 0 is a failure, whatever was reported.
+The program reports its value as the last word of the last line that it prints, such as `3.2`, `loss: 3.2` or `loss=3.2`;
+several objectives are several words. To `{result}` it writes `3.2`, `[3.2, 5]`, `{"value": 3.2}` or `{"values": [3.2, 5]}`.
+A nonzero exit code is a failure, whatever was reported.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mergebo.errors import ArgumentError, ProgramError, StoppedError, unknown_choice
+from mergebo.errors import ArgumentError, CancelledError, ProgramError, unknown_choice
 
 __all__ = ["Program"]
 
-OURS = ("json", "trial", "result")
+RESERVED_NAMES = ("json", "trial", "result")
 """Placeholders that are not names of variables."""
-KEPT = 64 * 1024
-"""Bytes that are kept of what a program prints: the last ones."""
-LARGEST = 1024 * 1024
-"""Bytes that a result file may have."""
-GRACE = 2.0
-"""Seconds between asking a program to end and killing it."""
-DRAIN = 1.0
-"""Seconds to read on after a program ended, since its children may hold its output open for ever."""
-TICK = 0.05
-"""Seconds after which a running program is looked at again though it printed nothing."""
+TAIL_BYTES = 64 * 1024
+"""Number of bytes kept of the output of a program: the last ones."""
+MAX_RESULT_BYTES = 1024 * 1024
+"""Maximum size of a result file."""
+GRACE_SECONDS = 2.0
+"""Seconds between asking a program to terminate and killing it."""
+DRAIN_SECONDS = 1.0
+"""Seconds to keep reading after a program has ended, since its children may hold its output open for ever."""
+POLL_SECONDS = 0.05
+"""Seconds between checks of a running program that prints nothing."""
 SHELL = "/bin/sh"
-EDGES = " \t\n;|&()<>"
-"""Characters that end a word of a shell."""
+WORD_BOUNDARIES = " \t\n;|&()<>"
+"""Characters that end a word in a shell."""
 OPERATORS = frozenset({"|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1", "&>"})
-"""Arguments that somebody meant for a shell."""
-BRACES = "a brace that is no placeholder is written twice, {{ or }}"
+"""Arguments that suggest that the command was meant for a shell."""
+BRACES = "write a literal brace twice, {{ or }}"
 
 
 # The command and its placeholders
@@ -83,76 +83,78 @@ class Placeholder(NamedTuple):
 
 
 class Template(NamedTuple):
-    """Texts with placeholders between them: always one text more."""
+    """Texts with placeholders between them; there is one text more than placeholders."""
 
     texts: list[str]
-    holes: list[Placeholder]
+    placeholders: list[Placeholder]
 
-    def alone(self, k: int, edges: str) -> bool:
-        """Whether the placeholder k touches nothing but the ends and these characters."""
+    def is_separate(self, k: int, boundaries: str) -> bool:
+        """Whether placeholder k has only the ends of the template, or one of these characters, on either side."""
         before, after = self.texts[k], self.texts[k + 1]
-        begins = before[-1] in edges if before else k == 0
-        ends = after[0] in edges if after else k == len(self.holes) - 1
+        begins = before[-1] in boundaries if before else k == 0
+        ends = after[0] in boundaries if after else k == len(self.placeholders) - 1
         return begins and ends
 
 
-_BRACE = re.compile(r"(?P<twice>\{\{|\}\})|\{(?P<name>[^{}:]*)(?::(?P<separator>[^{}]*))?\}|(?P<lone>[{}])")
+_BRACE = re.compile(r"(?P<doubled>\{\{|\}\})|\{(?P<name>[^{}:]*)(?::(?P<separator>[^{}]*))?\}|(?P<lone>[{}])")
 
 
 def read_template(command: str) -> Template:
-    """A command and its placeholders.
+    """Parse a command with placeholders.
 
     >>> read_template("sort --by={order:-} '{{}}'")
-    Template(texts=['sort --by=', " '{}'"], holes=[Placeholder(name='order', separator='-')])
+    Template(texts=['sort --by=', " '{}'"], placeholders=[Placeholder(name='order', separator='-')])
     """
     if not command.strip():
-        raise ArgumentError("the command is empty; it reads like './simulate {order}'")
+        raise ArgumentError("the command is empty; it should be like './simulate {order}'")
     if "\0" in command:
-        raise ArgumentError(f"the command has a NUL character: {_shown(command)}")
+        raise ArgumentError(f"the command has a NUL character: {_excerpt(command)}")
     template, end = Template([""], []), 0
     for match in _BRACE.finditer(command):
         template.texts[-1] += command[end : match.start()]
         end = match.end()
         if match["lone"]:
-            raise ArgumentError(f"a lone {match['lone']} in the command, at the end of '{_shown(command[:end])}' ({BRACES})")
-        if match["twice"]:
-            template.texts[-1] += match["twice"][0]
+            raise ArgumentError(
+                f"unmatched {match['lone']} in the command, at the end of '{_excerpt(command[:end])}' ({BRACES})"
+            )
+        if match["doubled"]:
+            template.texts[-1] += match["doubled"][0]
         else:
-            template.holes.append(Placeholder(match["name"], match["separator"]))
+            template.placeholders.append(Placeholder(match["name"], match["separator"]))
             template.texts.append("")
     template.texts[-1] += command[end:]
     return template
 
 
 def split_template(template: Template) -> list[Template]:
-    """The arguments of a command, split before any value is there; a placeholder is never split."""
-    marks = [f"\0{k}\0" for k in range(len(template.holes))]
+    """Split a command into arguments before values are filled in, so that a placeholder is never split."""
+    marks = [f"\0{k}\0" for k in range(len(template.placeholders))]
     marked = "".join(text + mark for text, mark in zip(template.texts, [*marks, ""], strict=True))
     try:
         words = [re.split(r"\0(\d+)\0", word) for word in shlex.split(marked)]
     except ValueError as error:
-        raise ArgumentError(f"the quotes of the command do not match: {error}") from None
-    return [Template(word[::2], [template.holes[int(k)] for k in word[1::2]]) for word in words]
+        raise ArgumentError(f"the quotes in the command do not match: {error}") from None
+    return [Template(word[::2], [template.placeholders[int(k)] for k in word[1::2]]) for word in words]
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """An array as a list; anything else as it is."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def as_json(point: Mapping[str, Any]) -> str:
-    """A point as one line of ASCII, which every program can take in every language."""
+    """A point as one line of ASCII, which is safe in any locale."""
 
     def convert(value: Any) -> Any:
-        converted = plain(value)
+        converted = to_plain(value)
         return str(value) if converted is value else converted
 
     return json.dumps(dict(point), default=convert)
 
 
-def fill(placeholder: Placeholder, value: Any, *, alone: bool) -> list[str]:
-    """What a placeholder becomes: one argument, or one for each item of a list where it is `alone` in its argument."""
-    value = plain(value)
+def fill(placeholder: Placeholder, value: Any, *, separate: bool) -> list[str]:
+    """Fill in a placeholder: one argument, or one for each item of a list if the placeholder is an argument of its own."""
+    value = to_plain(value)
     if not isinstance(value, list | tuple):
         if placeholder.separator is not None:
             raise ArgumentError(
@@ -160,15 +162,15 @@ def fill(placeholder: Placeholder, value: Any, *, alone: bool) -> list[str]:
             )
         return [_argument(value)]
     items = [_argument(item) for item in value]
-    if alone and placeholder.separator is None:
+    if separate and placeholder.separator is None:
         return items
     separator = "," if placeholder.separator is None else placeholder.separator
     for item in items:
-        # An end such as "-" before the separator "--" is as bad as the separator itself: it is read in the wrong place.
-        apart = (item + separator).index(separator) == len(item) if separator else len(item) == 1
-        if not apart:
+        # An item that ends in "-" is ambiguous before the separator "--", too: the split would be one character early.
+        unambiguous = (item + separator).index(separator) == len(item) if separator else len(item) == 1
+        if not unambiguous:
             raise ArgumentError(
-                f"{placeholder} joins items by {separator!r}, which cannot be told from the item {item!r}; write "
+                f"{placeholder} joins items by {separator!r}, which is ambiguous with the item {item!r}; write "
                 f"{{{placeholder.name}}} as an argument of its own, {{{placeholder.name}:SEPARATOR}} with another "
                 f"separator, or {{json}}"
             )
@@ -184,12 +186,12 @@ def _argument(value: Any) -> str:
         possible = False
     if not possible:
         raise ArgumentError(
-            f"{text!r} has a character that no argument of a program may have; call it something else, or pass {{json}}"
+            f"{text!r} has a character that is not allowed in an argument of a program; rename the item, or pass {{json}}"
         )
     return text
 
 
-# A command for a shell: what surrounds a placeholder
+# Commands for a shell: the quoting around placeholders
 
 _TOKENS = {
     "'": re.compile(r"'"),
@@ -199,53 +201,54 @@ _TOKENS = {
 _CLOSES = {"'": "'", '"': '"', "`": "`", "(": ")", "$(": ")", "$((": ")", "${": "}"}
 
 
-def check_places(template: Template) -> None:
-    """An error for placeholders within quotes, backticks, `${}` or `$(())`, and right after `$` or a backslash.
+def check_quoting(template: Template) -> None:
+    """Raise an error for placeholders inside quotes, backticks, `${}` or `$(())`, and right after `$` or a backslash.
 
-    No value would be read as code there either, but it might not be the one argument that it should be.
+    Values would not be executed as code there either, but might not arrive as a single argument.
     """
-    within: list[str] = []
-    for text, hole in zip(template.texts, [*template.holes, None], strict=True):
+    open_tokens: list[str] = []
+    for text, placeholder in zip(template.texts, [*template.placeholders, None], strict=True):
         token, at = "", 0
-        while match := _TOKENS[within[-1] if within and within[-1] in _TOKENS else ""].search(text, at):
+        while match := _TOKENS[open_tokens[-1] if open_tokens and open_tokens[-1] in _TOKENS else ""].search(text, at):
             token, at = match[0], match.end()
-            if within and token == _CLOSES[within[-1]]:
-                within.pop()
+            if open_tokens and token == _CLOSES[open_tokens[-1]]:
+                open_tokens.pop()
             elif token == "$((":
-                within += ["$((", "("]
+                open_tokens += ["$((", "("]
             elif token in _CLOSES:
-                within.append(token)
-        if hole and token in ("$", "\\"):
+                open_tokens.append(token)
+        if placeholder and token in ("$", "\\"):
             raise ArgumentError(
-                f"{hole} stands right after {token} in the command; a variable of the shell is written "
-                f"${{{{{hole.name}}}}}, with the braces twice"
+                f"{placeholder} is right after {token} in the command; a shell variable is written "
+                f"${{{{{placeholder.name}}}}}, with double braces"
             )
-        if hole and within and (within[-1] not in ("(", "$(") or not {"`", "${", "$(("}.isdisjoint(within)):
+        inside = open_tokens[-1] if open_tokens else ""
+        if placeholder and inside and (inside not in ("(", "$(") or not {"`", "${", "$(("}.isdisjoint(open_tokens)):
             raise ArgumentError(
-                f"{hole} stands within {within[-1]} in the command; for a shell placeholders bring their own quotes and "
-                "must not be within quotes, backticks, ${} or $(())"
+                f"{placeholder} is inside {inside} in the command; in a shell, placeholders are quoted automatically and "
+                "must not be inside quotes, backticks, ${} or $(())"
             )
 
 
 def shell_text(template: Template, values: list[list[str]]) -> str:
-    """A command for a shell in which each placeholder is one or more variables, set before it.
+    """A command for a shell in which each placeholder is replaced by shell variables that are assigned before it.
 
-    Their values are quoted once, where nothing else is; the command never holds a value, so it cannot be read as code.
+    The values are quoted in the assignments; the command itself never contains a value, so none can be run as code.
     """
     text = template.texts[0]
-    assigned: list[str] = []
+    assignments: list[str] = []
     for after, arguments in zip(template.texts[1:], values, strict=True):
-        names = [f"mergebo_{len(assigned) + k}" for k in range(len(arguments))]
-        assigned += [f"{name}={shlex.quote(value)}" for name, value in zip(names, arguments, strict=True)]
+        names = [f"mergebo_{len(assignments) + k}" for k in range(len(arguments))]
+        assignments += [f"{name}={shlex.quote(value)}" for name, value in zip(names, arguments, strict=True)]
         text += " ".join(f'"${{{name}}}"' for name in names) + after
-    return " ".join(assigned) + "\n" + text
+    return " ".join(assignments) + "\n" + text
 
 
-# Running it
+# Running the program
 
 
 def _start(arguments: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program in a group of its own, which can be ended as a whole."""
+    """Start a program in a process group of its own, which can be terminated as a whole."""
     try:
         return subprocess.Popen(
             arguments,
@@ -258,30 +261,31 @@ def _start(arguments: list[str], environment: Mapping[str, str]) -> subprocess.P
         )
     except OSError as error:
         hint = {
-            errno.ENOEXEC: "; a script begins with a line such as #!/bin/sh",
-            errno.E2BIG: "; the point is longer than the arguments and the environment of a program may be",
+            errno.ENOEXEC: "; a script must begin with a line such as #!/bin/sh",
+            errno.E2BIG: "; the point is too long for the arguments and the environment of a program",
         }.get(error.errno or 0, "")
         raise ProgramError(f"the program {arguments[0]!r} could not be started: {error.strerror}{hint}") from None
 
 
-class _Watch:
-    """A program that runs: all that it prints is read, so that it never waits, and only the end of it is kept."""
+class _Process:
+    """A running program. All its output is read, so that it never blocks, and only the end is kept."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], grace: float) -> None:
         self.process = process
+        self.grace = grace
         self.output, self.errors = bytearray(), bytearray()
         self._pipes = selectors.DefaultSelector()
-        for pipe, kept in ((process.stdout, self.output), (process.stderr, self.errors)):
+        for pipe, tail in ((process.stdout, self.output), (process.stderr, self.errors)):
             assert pipe is not None
-            self._pipes.register(pipe, selectors.EVENT_READ, kept)
+            self._pipes.register(pipe, selectors.EVENT_READ, tail)
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _Process:
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
             if not self.ended:
-                self.end()
+                self.terminate()
             self._read(0)
         finally:
             self._pipes.close()
@@ -291,58 +295,58 @@ class _Watch:
 
     @property
     def ended(self) -> bool:
-        """Whether the program itself ended; its children may go on."""
+        """Whether the program itself has ended; its children may still run."""
         return self.process.poll() is not None
 
     @property
-    def silent(self) -> bool:
-        """Whether nobody can print any more."""
+    def drained(self) -> bool:
+        """Whether all writers have closed the output."""
         return not self._pipes.get_map()
 
-    def until(self, reached: Callable[[], bool], seconds: float) -> bool:
-        """Read on until something is reached, or for so long."""
-        end = time.monotonic() + seconds
-        while not reached():
-            left = end - time.monotonic()
-            if left <= 0:
+    def read_until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Read until a condition holds, or until the time is over; returns whether it holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
                 return False
-            self._read(min(left, TICK))
+            self._read(min(remaining, POLL_SECONDS))
         return True
 
     def _read(self, seconds: float) -> None:
-        """Read what there is, or wait for it."""
-        if self.silent and not self.ended:
+        """Read the available output, or wait for some."""
+        if self.drained and not self.ended:
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(seconds)  # returns at once when it ends, which is mostly now
+                self.process.wait(seconds)  # returns as soon as it ends, which is usually now
             return
         for key, _ in self._pipes.select(seconds):
-            chunk = os.read(key.fd, KEPT)
+            chunk = os.read(key.fd, TAIL_BYTES)
             key.data.extend(chunk)
-            del key.data[: -KEPT - 1]  # one more, to know that there was more
+            del key.data[: -TAIL_BYTES - 1]  # one byte more, to know that the output was cut
             if not chunk:
                 self._pipes.unregister(key.fileobj)
 
-    def end(self) -> None:
-        """Ask the program and all of its group to end; kill what is left of them after a while."""
+    def terminate(self) -> None:
+        """Ask the process group to terminate, and kill what still runs after the grace period."""
         try:
             if self._send(signal.SIGTERM):
-                self.until(lambda: not self._send(0), GRACE)
+                self.read_until(lambda: not self._send(0), self.grace)
         finally:
             if self._send(signal.SIGKILL):
-                self.until(lambda: self.ended, GRACE)
+                self.read_until(lambda: self.ended, self.grace)
 
-    def _send(self, kind: int) -> bool:
-        """Send a signal to the group; whether there was anybody to get it."""
-        self.process.poll()  # what ended but was not waited for would count
+    def _send(self, signum: int) -> bool:
+        """Send a signal to the group; returns whether any process received it."""
+        self.process.poll()  # otherwise a zombie would count
         try:
-            os.killpg(self.process.pid, kind)
+            os.killpg(self.process.pid, signum)
         except (ProcessLookupError, PermissionError):
             return False
         return True
 
 
 class _Runs:
-    """The programs that run now, in all threads."""
+    """Counts the running programs of all threads."""
 
     def __init__(self) -> None:
         self.stopped = False
@@ -350,11 +354,11 @@ class _Runs:
         self._changed = threading.Condition()
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        """While one runs; an error if none may any more."""
+    def count(self) -> Iterator[None]:
+        """Count one run; raises `CancelledError` after `stop`."""
         with self._changed:
             if self.stopped:
-                raise StoppedError("stopped: no program is started any more")
+                raise CancelledError("stopped: no more programs are started")
             self._count += 1
         try:
             yield
@@ -364,36 +368,36 @@ class _Runs:
                 self._changed.notify_all()
 
     def stop(self, seconds: float) -> None:
-        """No more from now on; wait for those that run to notice."""
+        """Start no more runs, and wait until the current ones have noticed."""
         with self._changed:
             self.stopped = True
             self._changed.wait_for(lambda: not self._count, seconds)
 
 
-# Reading what it reports
+# Reading the result
 
 
 def read_line(line: str, count: int) -> tuple[float, ...]:
-    """The last `count` words of a line as numbers; `loss=3.2`, `loss: 3.2` and `loss = 3.2` are words as `3.2` is.
+    """The last `count` words of a line as numbers; `loss=3.2`, `loss: 3.2` and `loss = 3.2` count as one word.
 
     >>> read_line("step 7, loss: 0.5 time=3e1", 2)
     (0.5, 30.0)
     """
     words = re.sub(" ?([=:]) ?", r"\1", " ".join(line.split())).split()
     if len(words) < count:
-        raise ValueError("there are not so many words")
+        raise ValueError(f"it has {len(words)} word{'s' * (len(words) != 1)}")
     return tuple(_number(word) for word in words[-count:])
 
 
 def _number(word: str) -> float:
-    """A word as a number, perhaps with a label before it."""
+    """A word as a number; a label may precede it."""
     *labels, text = re.split("[=:]", word)
     try:
         if "_" in text or (labels and labels[-1] and not re.search(r"[^\W\d_]", labels[-1])):
-            raise ValueError  # 12:30 is a time
+            raise ValueError  # 12:30 is a time of day
         value = float(text)
     except ValueError:
-        raise ValueError(f"'{_shown(word, 50)}' is not a number") from None
+        raise ValueError(f"'{_excerpt(word, 50)}' is not a number") from None
     return _finite(value)
 
 
@@ -412,7 +416,7 @@ def read_result(content: bytes, count: int) -> tuple[float, ...]:
     try:
         data = json.loads(content)
     except RecursionError:
-        raise ValueError("it is not JSON that can be read: nested too deeply") from None
+        raise ValueError("its JSON is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"it is not JSON: {error}") from None
     if isinstance(data, dict):
@@ -422,49 +426,49 @@ def read_result(content: bytes, count: int) -> tuple[float, ...]:
         data = data[keys[0]]
     numbers = data if isinstance(data, list) else [data]
     if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
-        raise ValueError("it has something that is not a number")
+        raise ValueError("it contains something that is not a number")
     if len(numbers) != count:
-        raise ValueError(f"it has {len(numbers)}")
+        raise ValueError(f"it contains {len(numbers)}")
     return tuple(_finite(number) for number in numbers)
 
 
-def _shown(text: str, limit: int = 200) -> str:
-    """The end of a text, with characters that would disturb a terminal escaped."""
+def _excerpt(text: str, limit: int = 200) -> str:
+    """The end of a text, with unprintable characters escaped."""
     end = text[-limit - 1 :]
     escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in end)
     return escaped if len(escaped) <= limit else "…" + escaped[1 - limit :]
 
 
-def _lines(kept: bytes | bytearray) -> list[str]:
-    """The lines that are not blank; the first one is marked where its beginning was not kept, so that it is no number."""
-    text = ("…" if len(kept) > KEPT else "") + kept[-KEPT:].decode(errors="replace")
+def _lines(tail: bytes | bytearray) -> list[str]:
+    """The lines that are not blank; an ellipsis marks output that was cut, so that its first line is never a number."""
+    text = ("…" if len(tail) > TAIL_BYTES else "") + tail[-TAIL_BYTES:].decode(errors="replace")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _last_errors(kept: bytes | bytearray) -> str:
-    """The end of the standard error, to end a message with."""
-    lines = _lines(kept)[-5:]
-    return f"; its standard error ends: {_shown(' | '.join(lines), 500)}" if lines else ""
+def _last_errors(tail: bytes | bytearray) -> str:
+    """The last lines of the standard error, as the end of a message."""
+    lines = _lines(tail)[-5:]
+    return f"; its standard error ends: {_excerpt(' | '.join(lines), 500)}" if lines else ""
 
 
-def _said(status: int) -> str:
-    """An exit status in words."""
-    if status >= 0:
-        return f"ended with exit status {status}"
-    known = -status in set(signal.Signals)
-    return f"was killed by {signal.Signals(-status).name if known else f'signal {-status}'}"
+def _exit_message(code: int) -> str:
+    """A description of an exit code."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    known = -code in set(signal.Signals)
+    return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
 
 
-# All of it
+# The program
 
 
 @dataclass(frozen=True)
 class Program:
-    """The user's program, as a command with placeholders; see the top of this module for those.
+    """The user's program: a command with placeholders, which are listed at the top of this module.
 
-    After `timeout` seconds a run is ended, with all processes of its group: they are asked to, and killed soon after.
-    Up to `retries` more runs follow a failed one; `values` is how many numbers it reports. Several threads may measure
-    at once.
+    After `timeout` seconds, a run and all processes of its group are asked to terminate, and `grace` seconds later killed. A
+    failed run is repeated up to `retries` times; `values` is the number of values that the program reports. Several threads
+    may call `measure` at once.
     """
 
     command: str
@@ -472,6 +476,7 @@ class Program:
     timeout: float | None = None
     retries: int = 0
     values: int = 1
+    grace: float = GRACE_SECONDS
     _runs: _Runs = field(default_factory=_Runs, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -481,52 +486,53 @@ class Program:
             raise ArgumentError(f"retries must be 0 or more, got {self.retries}")
         if self.values < 1:
             raise ArgumentError(f"a program must report at least one value, got values={self.values}")
+        if not self.grace >= 0:
+            raise ArgumentError(f"the grace period must be 0 seconds or more, got {self.grace}")
 
     @cached_property
     def _template(self) -> Template:
         template = read_template(self.command)
         if self.shell:
-            check_places(template)
+            check_quoting(template)
         return template
 
     @cached_property
-    def _words(self) -> list[Template]:
-        """The arguments; a command for a shell is one text, which the shell splits."""
+    def _arguments(self) -> list[Template]:
+        """The arguments; a command for a shell is a single text, which the shell splits."""
         return [self._template] if self.shell else split_template(self._template)
 
     def _filled(self, word: Template, values: Mapping[str, Any]) -> list[list[str]]:
-        """What the placeholders of a word become, where there are values for them."""
-        edges = EDGES if self.shell else ""
+        """The arguments for each placeholder of a word that has a value."""
+        boundaries = WORD_BOUNDARIES if self.shell else ""
         return [
-            fill(hole, values[hole.name], alone=word.alone(k, edges))
-            for k, hole in enumerate(word.holes)
-            if hole.name in values
+            fill(placeholder, values[placeholder.name], separate=word.is_separate(k, boundaries))
+            for k, placeholder in enumerate(word.placeholders)
+            if placeholder.name in values
         ]
 
     def _check_names(self, names: Collection[str]) -> None:
-        known = list(dict.fromkeys([*names, *OURS]))
-        for hole in self._template.holes:
-            if hole.name not in known:
-                raise ArgumentError(f"{unknown_choice('a placeholder', hole.name, known)} ({BRACES})")
-            if hole.name in OURS and hole.name in names:
-                raise ArgumentError(
-                    f"{hole} is not the variable of that name in a command; call the variable something else"
-                )
+        known = list(dict.fromkeys([*names, *RESERVED_NAMES]))
+        for placeholder in self._template.placeholders:
+            if placeholder.name not in known:
+                raise ArgumentError(f"{unknown_choice('a placeholder', placeholder.name, known)} ({BRACES})")
+            if placeholder.name in RESERVED_NAMES and placeholder.name in names:
+                raise ArgumentError(f"{placeholder} has another meaning in a command; rename the variable")
 
     def check(self, names: Collection[str], orders: Mapping[str, Collection[Any]]) -> None:
-        """An error for a command that cannot work, before anything is run.
+        """Raise an error if the command cannot work; nothing is run.
 
-        `names` are those of all variables; `orders` has the items of those that are orders, each of which must be in it.
+        `names` are the names of all variables. `orders` maps each variable that is an order, which the command must
+        contain, to its items.
         """
         self._check_names(names)
-        for word in self._words:
-            self._filled(word, {name: list(items) for name, items in orders.items()} | dict.fromkeys(OURS, ""))
-        used = {hole.name for hole in self._template.holes}
+        for word in self._arguments:
+            self._filled(word, {name: list(items) for name, items in orders.items()} | dict.fromkeys(RESERVED_NAMES, ""))
+        used = {placeholder.name for placeholder in self._template.placeholders}
         missing = [f"{{{name}}}" for name in orders if name not in used]
         if missing and "json" not in used:
             raise ArgumentError(
-                f"the command '{_shown(self.command)}' does not say where {' and '.join(missing)} should be; put it there, "
-                "or {json} for the whole point"
+                f"the command '{_excerpt(self.command)}' does not contain {' and '.join(missing)}; add it, or {{json}} for "
+                "the whole point"
             )
         if self.shell:
             self._check_syntax()
@@ -534,42 +540,38 @@ class Program:
             self._check_program()
 
     def _check_syntax(self) -> None:
-        """Ask the shell, which reads the command but runs nothing of it."""
-        text = shell_text(self._template, [[""]] * len(self._template.holes))
+        """Let the shell parse the command without running it."""
+        text = shell_text(self._template, [[""]] * len(self._template.placeholders))
         done = subprocess.run([SHELL, "-n", "-c", text], stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode:
-            raise ArgumentError(f"the shell cannot read the command{_last_errors(done.stderr)}")
+            raise ArgumentError(f"the shell cannot parse the command{_last_errors(done.stderr)}")
 
     def _check_program(self) -> None:
-        """Whether there is such a program, and no sign that a shell was meant."""
-        for word in self._words:
-            if word.texts[0] in OPERATORS and not word.holes:
-                raise ArgumentError(
-                    f"{word.texts[0]} in the command is for a shell: add --shell (and put it in quotes if it is an argument)"
-                )
-        first = self._words[0]
-        if first.holes or shutil.which(first.texts[0]):
+        """Raise an error if the program does not exist, or if the command was meant for a shell."""
+        for word in self._arguments:
+            if word.texts[0] in OPERATORS and not word.placeholders:
+                raise ArgumentError(f"{word.texts[0]} in the command needs a shell: add --shell, or quote it as an argument")
+        first = self._arguments[0]
+        if first.placeholders or shutil.which(first.texts[0]):
             return
         name = first.texts[0]
         if Path(name).is_file():
-            raise ArgumentError(
-                f"the program {name!r} is a file that may not be run; chmod +x {shlex.quote(name)} allows it"
-            )
+            raise ArgumentError(f"the program {name!r} is not executable; run chmod +x {shlex.quote(name)}")
         raise ArgumentError(
-            f"there is no program {name!r}; give its path, such as ./simulate, or add --shell if ~, variables or words of "
-            "the shell are in the command"
+            f"the program {name!r} was not found; give its path, such as ./simulate, or add --shell if the command uses ~, "
+            "variables or shell builtins"
         )
 
     def arguments(self, point: Mapping[str, Any], number: int, result: Path) -> list[str]:
-        """The program and its arguments for a point; `number` is that of the trial."""
+        """The program and its arguments for a point and a trial number."""
         self._check_names(point)
         values = {**point, "json": as_json(point), "trial": number, "result": result}
         if self.shell:
             return [SHELL, "-c", shell_text(self._template, self._filled(self._template, values))]
         arguments = []
-        for word in self._words:
+        for word in self._arguments:
             filled = self._filled(word, values)
-            if len(filled) == 1 and word.alone(0, ""):
+            if len(filled) == 1 and word.is_separate(0, ""):
                 arguments += filled[0]
             else:
                 after = (value + text for (value,), text in zip(filled, word.texts[1:], strict=True))
@@ -577,7 +579,7 @@ class Program:
         return arguments
 
     def measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
-        """Run the program for a point, again if it fails and there are retries; what it reports."""
+        """Run the program for a point, with retries if it fails; returns the values that it reports."""
         runs = 0
         while True:
             runs += 1
@@ -588,68 +590,69 @@ class Program:
                     continue
                 if runs == 1:
                     raise
-                raise ProgramError(f"{error} (this was the last of {runs} runs, which all failed)") from None
+                raise ProgramError(f"{error} (the last of {runs} runs, which all failed)") from None
 
     def stop(self) -> None:
-        """End the programs that run, from another thread; `measure` raises `StoppedError` from now on.
+        """Terminate the running programs, from another thread; `measure` raises `CancelledError` from now on.
 
-        When it returns, none of them runs any more. Children that a program left behind when it ended by itself are
-        not looked for.
+        None of them runs any more when this returns. Children that a program left behind when it ended by itself are not
+        terminated.
         """
-        self._runs.stop(2 * GRACE + DRAIN + 1)
+        self._runs.stop(2 * self.grace + DRAIN_SECONDS + 1)
 
     def _measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
         """One run."""
-        told = {"MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
-        with self._runs.one(), tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True) as folder:
+        variables = {"MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
+        with self._runs.count(), tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True) as folder:
             result = Path(folder) / "result.json"
-            with _Watch(_start(self.arguments(point, number, result), {**os.environ, **told})) as watch:
-                watch.until(lambda: watch.ended or self._runs.stopped, self.timeout or math.inf)
-                ended = watch.ended
+            started = _start(self.arguments(point, number, result), {**os.environ, **variables})
+            with _Process(started, self.grace) as process:
+                process.read_until(lambda: process.ended or self._runs.stopped, self.timeout or math.inf)
+                ended = process.ended
                 if ended:
-                    watch.until(lambda: watch.silent, DRAIN)
+                    process.read_until(lambda: process.drained, DRAIN_SECONDS)
             if not ended and self._runs.stopped:
-                raise StoppedError("stopped: the program was ended before it reported a value")
+                raise CancelledError("stopped: the program was terminated before it reported a value")
             if not ended:
                 raise ProgramError(
-                    f"the program took longer than {self.timeout:g} s and was ended{_last_errors(watch.errors)}"
+                    f"the program took longer than {self.timeout:g} s and was terminated{_last_errors(process.errors)}"
                 )
-            return self._read(watch, result)
+            return self._read(process, result)
 
-    def _read(self, watch: _Watch, result: Path) -> tuple[float, ...]:
-        """The values of a program that ended."""
-        status = watch.process.returncode
-        if status:
-            raise ProgramError(f"the program {_said(status)}{_last_errors(watch.errors)}")
-        if any(hole.name == "result" for hole in self._template.holes):
+    def _read(self, process: _Process, result: Path) -> tuple[float, ...]:
+        """The values of a program that has ended."""
+        code = process.process.returncode
+        if code:
+            raise ProgramError(f"the program {_exit_message(code)}{_last_errors(process.errors)}")
+        if any(placeholder.name == "result" for placeholder in self._template.placeholders):
             return self._read_file(result)
-        lines = _lines(watch.output)
+        lines = _lines(process.output)
         if not lines:
             raise ProgramError(
-                f"the program printed nothing and {_said(status)}; it should print {self._wanted} as the end of its last "
-                f"line{_last_errors(watch.errors)}"
+                f"the program printed nothing and {_exit_message(code)}; it should print {self._expected} at the end of its "
+                f"last line{_last_errors(process.errors)}"
             )
         try:
             return read_line(lines[-1], self.values)
         except ValueError as error:
             raise ProgramError(
-                f"the last line that the program printed should end with {self._wanted}, but {error}: {_shown(lines[-1])}"
+                f"the last line printed by the program should end with {self._expected}, but {error}: {_excerpt(lines[-1])}"
             ) from None
 
     def _read_file(self, result: Path) -> tuple[float, ...]:
         if not result.is_file():
-            raise ProgramError(f"the program did not write {self._wanted} into the file that it got for {{result}}")
+            raise ProgramError(f"the program did not write {self._expected} to the file passed as {{result}}")
         content = b""
         try:
             with result.open("rb") as file:
-                content = file.read(LARGEST + 1)
-            if len(content) > LARGEST:
-                raise ValueError(f"it is larger than {LARGEST} bytes")
+                content = file.read(MAX_RESULT_BYTES + 1)
+            if len(content) > MAX_RESULT_BYTES:
+                raise ValueError(f"it is larger than {MAX_RESULT_BYTES} bytes")
             return read_result(content, self.values)
         except (OSError, ValueError) as error:
-            text = _shown(content[-KEPT:].decode(errors="replace"))
-            raise ProgramError(f"the program's result file should have {self._wanted}, but {error}: {text}") from None
+            text = _excerpt(content[-TAIL_BYTES:].decode(errors="replace"))
+            raise ProgramError(f"the result file should contain {self._expected}, but {error}: {text}") from None
 
     @property
-    def _wanted(self) -> str:
+    def _expected(self) -> str:
         return "a number" if self.values == 1 else f"{self.values} numbers"

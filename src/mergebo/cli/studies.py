@@ -1,4 +1,4 @@
-"""Studies: what the command line keeps in Optuna's storage, so that several machines and its dashboard can read it."""
+"""Studies of the command line, kept in Optuna's storage so that several machines and its dashboard can share them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from mergebo.cli.screen import visible
+from mergebo.cli.output import escape_control
 from mergebo.errors import StorageError, unknown_choice
 
 if TYPE_CHECKING:
@@ -35,41 +35,39 @@ Storage = Annotated[
     str,
     typer.Option(
         envvar="MERGEBO_STORAGE",
-        help="Where studies are: `sqlite:///file.db`, `postgresql://user@host/db`, `mysql://...` or `journal:///file.log`.",
+        help="Storage of the studies: `sqlite:///file.db`, `postgresql://user@host/db`, `mysql://...` or `journal:///file.log`.",
     ),
 ]
-Name = Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="Which study, if there are several.")]
+Name = Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="Name of the study, if the storage has several.")]
 
 Directions = Annotated[
     list[str] | None,
-    typer.Option(
-        "--direction", help="`minimize` (the default) or `maximize`; once for each objective, if there are several."
-    ),
+    typer.Option("--direction", help="`minimize` (the default) or `maximize`; once for each objective."),
 ]
-Method = Annotated[str, typer.Option(help="How points are chosen; `mergebo methods` lists the ways.")]
-Initial = Annotated[int, typer.Option(min=1, help="How many random points come first.")]
-Noisy = Annotated[bool, typer.Option("--noisy", help="Another measurement of the same point would give another value.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed and the same results give the same points.")]
+Method = Annotated[str, typer.Option(help="Optimization method; `mergebo methods` lists them.")]
+Initial = Annotated[int, typer.Option(min=1, help="Number of initial points, before the model is used.")]
+Noisy = Annotated[bool, typer.Option("--noisy", help="Values are noisy: repeated evaluations of a point differ.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed; the same seed and results give the same points.")]
 
-HERE = "sqlite:///mergebo.db"
-"""The storage if none is said: a file in the current folder."""
-SETUP = "mergebo"
-"""The attribute of a study that says what it is about."""
+DEFAULT_STORAGE = "sqlite:///mergebo.db"
+"""The default storage, a file in the current folder."""
+CONFIG = "mergebo"
+"""The study attribute that holds its `StudyConfig`."""
 WORKER = "mergebo:worker"
-"""The attribute of a trial that a program evaluates: which process does."""
+"""The trial attribute that names the worker process that evaluates the trial with a program."""
 REASON = "mergebo:reason"
-"""The attribute of a failed trial that says why. A worker's trial that failed without one was cut short."""
+"""The trial attribute that says why a trial failed. A worker's trial that failed without a reason was interrupted."""
 STOPPED = "mergebo:stopped"
-"""The attribute of a trial that was cut short because somebody stopped its worker."""
-BEAT, SILENCE = 5, 30
-"""Seconds between signs of life of a worker, and without one until it counts as dead."""
+"""The trial attribute that marks a trial as interrupted because its worker was stopped."""
+HEARTBEAT_INTERVAL, GRACE_PERIOD = 5, 30
+"""Seconds between heartbeats of a worker, and without a heartbeat until the worker counts as dead."""
 ATTEMPTS = 10
-"""How often tables are set up, should others do the same at the same time."""
+"""Maximum number of attempts to create the tables while other processes do the same."""
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What a study is about, as it is kept in it."""
+class StudyConfig:
+    """What defines a study, apart from its directions; stored in the study."""
 
     space: Space
     method: str = "auto"
@@ -78,8 +76,8 @@ class Setup:
     noisy: bool = False
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data, for the study's attribute."""
-        from mergebo.space_data import space_to_data
+        """Plain data, for the study attribute."""
+        from mergebo.space_json import space_to_data
 
         return {
             "format": 1,
@@ -91,94 +89,94 @@ class Setup:
         }
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Setup:
-        """What `to_data` wrote."""
-        from mergebo.space_data import space_from_data
+    def from_data(cls, data: Mapping[str, Any]) -> StudyConfig:
+        """The inverse of `to_data`."""
+        from mergebo.space_json import space_from_data
 
         if data.get("format") != 1:
-            raise StorageError(f"the study is of format {data.get('format')!r}; this version reads format 1")
+            raise StorageError(f"the study has format {data.get('format')!r}; this version reads format 1")
         space: Any = space_from_data(data["space"], None)
         return cls(space, data["method"], data["seed"], data["initial"], data["noisy"])
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study that is open."""
+    """An open study."""
 
     optuna: optuna.Study
-    setup: Setup
+    config: StudyConfig
     storage: Any
     url: str
-    """Where it is, to be shown."""
+    """The address of the storage, without the password."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the study."""
         return str(self.optuna.study_name)
 
     @property
     def space(self) -> Space:
-        """The space of its points."""
-        return self.setup.space
+        """The search space."""
+        return self.config.space
 
     @property
     def directions(self) -> list[str]:
-        """Of each objective."""
+        """The direction of each objective."""
         return [str(each.name).lower() for each in self.optuna.directions]
 
     @property
     def sampler(self) -> PermutationSampler:
-        """What chooses its points."""
-        found: Any = self.asking.sampler
-        return found  # type: ignore[no-any-return]
+        """The sampler that proposes the points."""
+        sampler: Any = self.with_sampler.sampler
+        return sampler  # type: ignore[no-any-return]
 
     @cached_property
-    def asking(self) -> OptunaStudy:
-        """The same study with what chooses its points, which takes a while to load and few commands need."""
-        self.optuna.sampler = _sampler(self.setup)
+    def with_sampler(self) -> OptunaStudy:
+        """The Optuna study with its sampler, which is slow to import and which few commands need."""
+        self.optuna.sampler = _sampler(self.config)
         return self.optuna
 
     @property
     def noisy(self) -> bool:
-        """Whether another measurement would give another value: somebody said so, or told a value with its noise."""
+        """Whether values are noisy: the study was created with `--noisy`, or a value was recorded with its noise."""
         from mergebo.integrations.optuna import NOISE
 
-        return self.setup.noisy or any(NOISE in trial.user_attrs for trial in self.every_trial())
+        return self.config.noisy or any(NOISE in trial.user_attrs for trial in self.all_trials())
 
-    def every_trial(self) -> list[FrozenTrial]:
-        """All trials, each in the place of its number: also those that others repeat, and those that do not count."""
+    def all_trials(self) -> list[FrozenTrial]:
+        """All trials, indexed by number, including those that were retried and those that were discarded."""
         return self.optuna.get_trials(deepcopy=False)
 
     def trials(self) -> list[FrozenTrial]:
-        """All trials that count, in the order of their numbers; those that were cut short are queued, as it were."""
+        """The trials that count, sorted by number; interrupted ones have the state WAITING, since they will be retried."""
         from optuna.trial import TrialState
 
         found = []
-        for trial in standing(self.every_trial()):
-            if was_cut_short(trial):
+        for trial in counted_trials(self.all_trials()):
+            if was_interrupted(trial):
                 trial = copy.copy(trial)
                 trial.state = TrialState.WAITING
             found.append(trial)
         return sorted(found, key=lambda trial: trial.number)
 
     def point(self, trial: FrozenTrial) -> dict[str, Any] | None:
-        """The point of a trial, by variable names, in plain values; None if it has none yet."""
+        """The point of a trial as plain values by variable name; None if it has none yet."""
         from mergebo.integrations.optuna import read_point
 
         point = read_point(self.space, trial)
         return None if point is None else plain(point)
 
-    def note(self, number: int, name: str, value: Any) -> None:
-        """Set an attribute of a trial."""
-        trials = self.storage.get_trial_id_from_study_id_trial_number
-        self.storage.set_trial_user_attr(trials(self.storage.get_study_id_from_name(self.name), number), name, value)
+    def set_trial_attr(self, number: int, name: str, value: Any) -> None:
+        """Set a user attribute of a trial."""
+        trial_id = self.storage.get_trial_id_from_study_id_trial_number
+        self.storage.set_trial_user_attr(trial_id(self.storage.get_study_id_from_name(self.name), number), name, value)
 
-    def done(self) -> list[FrozenTrial]:
+    def completed(self) -> list[FrozenTrial]:
         """The trials that have a value."""
         return [trial for trial in self.trials() if trial.state.name == "COMPLETE"]
 
     def exhausted(self) -> bool:
-        """Whether every point has a trial, and values are not noisy, so that another trial would be for nothing."""
+        """Whether every point has a trial and values are not noisy, so that another trial would be useless."""
         trials = self.trials()
         if self.noisy or self.space.size > len(trials):
             return False
@@ -186,12 +184,12 @@ class Study:
         return len({str(point) for point in points if point is not None}) >= self.space.size
 
     def discard(self, number: int) -> None:
-        """End a trial as if it had never been begun."""
+        """End a trial that must not count."""
         from optuna.trial import TrialState
 
-        from mergebo.integrations.optuna import SURPLUS
+        from mergebo.integrations.optuna import DISCARDED
 
-        self.note(number, SURPLUS, True)
+        self.set_trial_attr(number, DISCARDED, True)
         self.optuna.tell(number, state=TrialState.FAIL)
 
     def read(self) -> tuple[Optimizer, list[int]]:
@@ -199,97 +197,98 @@ class Study:
         return self.sampler.read(self.optuna)
 
     @property
-    def beats(self) -> bool:
-        """Whether workers of this study give signs of life."""
-        return hasattr(self.storage, "get_heartbeat_interval") and self.storage.get_heartbeat_interval() is not None
+    def heartbeat_interval(self) -> float | None:
+        """Seconds between heartbeats of the workers of this study; None if they record none."""
+        return self.storage.get_heartbeat_interval() if hasattr(self.storage, "get_heartbeat_interval") else None
 
 
-def was_cut_short(trial: FrozenTrial) -> bool:
-    """Whether a trial ended because its worker did, and is to be repeated."""
+def was_interrupted(trial: FrozenTrial) -> bool:
+    """Whether a trial ended only because its worker did, so that it will be retried."""
     return trial.state.name == "FAIL" and WORKER in trial.user_attrs and REASON not in trial.user_attrs
 
 
-def standing(every: Iterable[FrozenTrial]) -> list[FrozenTrial]:
-    """Trials that count, in the order in which they were begun first: of one that was repeated, the last repetition.
+def counted_trials(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+    """The trials that count, in the order in which they were first started: of a retried trial, the last retry.
 
-    Two workers may repeat a trial in the same moment: the first one counts, unless only the other has a value.
+    Two workers may retry a trial at the same moment: the first retry counts, unless only the other one has a value.
     """
-    from mergebo.integrations.optuna import AGAIN, SURPLUS
+    from mergebo.integrations.optuna import DISCARDED, RETRY_OF
 
-    counted = [trial for trial in every if SURPLUS not in trial.user_attrs]
-    repetition: dict[int, FrozenTrial] = {}
+    counted = [trial for trial in trials if DISCARDED not in trial.user_attrs]
+    retries: dict[int, FrozenTrial] = {}
     for trial in counted:
-        if before := trial.user_attrs.get(AGAIN):
-            other = repetition.get(before[-1])
+        if retried := trial.user_attrs.get(RETRY_OF):
+            other = retries.get(retried[-1])
             if other is None or (trial.state.name == "COMPLETE" != other.state.name):
-                repetition[before[-1]] = trial
+                retries[retried[-1]] = trial
 
     def last(trial: FrozenTrial) -> FrozenTrial:
-        while trial.number in repetition:
-            trial = repetition[trial.number]
+        while trial.number in retries:
+            trial = retries[trial.number]
         return trial
 
-    return [last(trial) for trial in counted if AGAIN not in trial.user_attrs]
+    return [last(trial) for trial in counted if RETRY_OF not in trial.user_attrs]
 
 
 def plain(point: Mapping[str, Any]) -> dict[str, Any]:
-    """A point in plain lists and numbers."""
+    """A point as plain lists and numbers."""
 
-    def of(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         return value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, list | tuple) else value
 
-    return {name: of(value) for name, value in point.items()}
+    return {name: convert(value) for name, value in point.items()}
 
 
 # --------------------------------------------------------------------------------------------------------------- storage
 
 
-def begin(
+def create(
     url: str,
     name: str,
-    setup: Setup,
+    config: StudyConfig,
     directions: Sequence[Direction],
     *,
-    beats: bool = False,
+    heartbeat_interval: int | None = None,
+    grace_period: int = GRACE_PERIOD,
     resume: bool = False,
     keep: Iterable[str] = (),
 ) -> Study:
-    """A new study; with `resume` one that may exist already, if it is about the same.
+    """Create a study; with `resume`, a study with the same space and directions may exist already.
 
-    `keep` are those parts of the setup that an existing study has its own of, whatever is said here.
+    Of an existing study, the fields of the configuration in `keep` remain, and the others are replaced.
     """
     import optuna
 
-    if not name.strip() or visible(name) != name:
-        raise StorageError(f"a study has a name that can be read, got {name!r}")
-    _sampler(setup)  # an error before there is a study that nobody can load
-    storage = open_storage(url, create=True, beats=beats)
+    if not name.strip() or escape_control(name) != name:
+        raise StorageError(f"the name of a study must be printable and not blank, got {name!r}")
+    _sampler(config)  # raises its errors before a study exists that could not be loaded
+    storage = open_storage(url, create=True, heartbeat_interval=heartbeat_interval, grace_period=grace_period)
     try:
-        made = optuna.create_study(storage=storage, study_name=name, directions=list(directions), load_if_exists=resume)
+        created = optuna.create_study(storage=storage, study_name=name, directions=list(directions), load_if_exists=resume)
     except optuna.exceptions.DuplicatedStudyError as error:
-        said = f"there is a study {name!r} in {address(url)} already; call this one otherwise: new NAME"
-        raise StorageError(said) from error
-    if SETUP not in made.user_attrs and not made.get_trials(deepcopy=False):  # it was made just now, here or elsewhere
-        made.set_user_attr(SETUP, setup.to_data())
+        message = f"the study {name!r} already exists in {address(url)}; choose another name: mergebo new NAME"
+        raise StorageError(message) from error
+    if CONFIG not in created.user_attrs and not created.get_trials(deepcopy=False):  # new, created here or elsewhere
+        created.set_user_attr(CONFIG, config.to_data())
     study = _load(storage, url, name)
-    _check_same(study, setup, directions)
-    setup = replace(setup, **{each: getattr(study.setup, each) for each in keep})
-    if study.setup != setup:  # another method goes on with the same results
-        study.optuna.set_user_attr(SETUP, setup.to_data())
+    _check_same(study, config, directions)
+    config = replace(config, **{each: getattr(study.config, each) for each in keep})
+    if study.config != config:  # such as another method for the same results
+        study.optuna.set_user_attr(CONFIG, config.to_data())
         study = _load(storage, url, name)
     return study
 
 
-def _sampler(setup: Setup) -> PermutationSampler:
+def _sampler(config: StudyConfig) -> PermutationSampler:
     from mergebo.integrations.optuna import PermutationSampler
 
     return PermutationSampler(
-        setup.method, space=setup.space, seed=setup.seed, n_startup_trials=setup.initial, noisy=setup.noisy
+        config.method, space=config.space, seed=config.seed, n_startup_trials=config.initial, noisy=config.noisy
     )
 
 
 def check_directions(given: Sequence[str] | None) -> list[Direction]:
-    """Directions, one at least."""
+    """The directions of the objectives, `minimize` by default."""
     from mergebo.optimizers.optimizer import Direction
 
     known: tuple[Direction, ...] = get_args(Direction)
@@ -300,14 +299,14 @@ def check_directions(given: Sequence[str] | None) -> list[Direction]:
 
 
 def load(url: str, name: str = "") -> Study:
-    """A study that exists; the only one, if no name is given."""
+    """Load an existing study; without a name, the only one in the storage."""
     storage = open_storage(url)
     names = _names(storage)
     if not names:
-        raise StorageError(f"there are no studies in {address(url)}; `mergebo new` begins one")
+        raise StorageError(f"there are no studies in {address(url)}; create one with `mergebo new`")
     if not name and len(names) > 1:
         raise StorageError(
-            f"there are several studies in {address(url)}; say which with --study: {', '.join(sorted(names))}"
+            f"there are several studies in {address(url)}; select one with --study: {', '.join(sorted(names))}"
         )
     return _load(storage, url, name or names[0])
 
@@ -328,35 +327,38 @@ def _load(storage: Any, url: str, name: str) -> Study:
 
     if name not in (names := _names(storage)):
         raise unknown_choice(f"a study of {address(url)}", name, names)
-    found = optuna.load_study(study_name=name, storage=storage)
-    if SETUP not in found.user_attrs:
+    optuna_study = optuna.load_study(study_name=name, storage=storage)
+    if CONFIG not in optuna_study.user_attrs:
         raise StorageError(
-            f"the study {name!r} in {address(url)} is not one of mergebo; in Python, PermutationSampler goes on with it"
+            f"the study {name!r} in {address(url)} was not created by mergebo; use PermutationSampler for it in Python"
         )
-    setup = Setup.from_data(found.user_attrs[SETUP])
-    return Study(found, setup, storage, address(url))
+    config = StudyConfig.from_data(optuna_study.user_attrs[CONFIG])
+    return Study(optuna_study, config, storage, address(url))
 
 
-def _check_same(study: Study, setup: Setup, directions: Sequence[Direction]) -> None:
-    """An error if a study is about something else."""
-    here, wanted = study.setup.to_data()["space"], setup.to_data()["space"]
-    other = [name for name in {**here, **wanted} if here.get(name) != wanted.get(name)]
-    if other:
-        said = "; ".join(f"{name} was {here.get(name)} and is {wanted.get(name)}" for name in other)
-        raise StorageError(f"the study {study.name!r} is about something else: {said}; for a new one say --study NAME")
+def _check_same(study: Study, config: StudyConfig, directions: Sequence[Direction]) -> None:
+    """Raise an error if an existing study has another space or other directions."""
+    stored, requested = study.config.to_data()["space"], config.to_data()["space"]
+    different = [name for name in {**stored, **requested} if stored.get(name) != requested.get(name)]
+    if different:
+        changes = "; ".join(f"{name} was {stored.get(name)} and is {requested.get(name)}" for name in different)
+        raise StorageError(f"the study {study.name!r} has another space: {changes}; for a new study, use --study NAME")
     if study.directions != list(directions):
         raise StorageError(f"the study {study.name!r} has the directions {study.directions}, not {list(directions)}")
 
 
 def address(url: str) -> str:
-    """A storage's address as it is shown: without the password."""
+    """The address of a storage without its password, for messages."""
     return re.sub(r"(?<=://)([^/@:]*):.*@", r"\1:***@", url)
 
 
-def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
-    """Optuna's storage at an address; errors say what is wrong with the address or the place.
+def open_storage(
+    url: str, *, create: bool = False, heartbeat_interval: int | None = None, grace_period: int = GRACE_PERIOD
+) -> Any:
+    """Open an Optuna storage; errors say what is wrong with the address or the file.
 
-    With `beats`, workers give signs of life, and a trial whose worker gives none any more is queued again.
+    With a `heartbeat_interval` in seconds, workers record heartbeats, except in a journal file, and the trial of a worker
+    that has recorded none for the grace period is retried.
     """
     import optuna
     from optuna.storages import JournalStorage, RDBStorage
@@ -370,52 +372,56 @@ def open_storage(url: str, *, create: bool = False, beats: bool = False) -> Any:
     try:
         if scheme == "journal":
             return JournalStorage(JournalFileBackend(rest.removeprefix("/")))
-        signs: dict[str, Any] = {}
-        if beats:
-            signs = {"heartbeat_interval": BEAT, "grace_period": SILENCE, "heartbeat_stale_trial_callback": _log_stale}
-        # Others write to a file, too; and connections to a server that was started again must not be used any more.
-        patient: dict[str, Any] = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else {"pool_pre_ping": True}
+        heartbeat_options: dict[str, Any] = {}
+        if heartbeat_interval is not None:
+            heartbeat_options = {
+                "heartbeat_interval": heartbeat_interval,
+                "grace_period": grace_period,
+                "heartbeat_stale_trial_callback": partial(_log_stale, grace_period),
+            }
+        # A file may be locked by other writers, and connections to a server that was restarted must not be reused.
+        engine: dict[str, Any] = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else {"pool_pre_ping": True}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats are, and have long been
-            return _set_up(lambda: RDBStorage(url, engine_kwargs=patient, **signs))
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats have long been experimental
+            return _set_up(lambda: RDBStorage(url, engine_kwargs=engine, **heartbeat_options))
     except (BadAddress, NoSuchModuleError) as error:
         hint = f"; did you mean sqlite:///{url}?" if url and not separator else ""
         raise StorageError(
-            f"{address(url)!r} is not the address of a storage, which is like sqlite:///file.db, journal:///file.log or "
+            f"{address(url)!r} is not the address of a storage, such as sqlite:///file.db, journal:///file.log or "
             f"postgresql://user@host/database{hint}"
         ) from error
     except ImportError as error:
         raise StorageError(
-            f"{address(url)} needs a driver that is not installed; for PostgreSQL it is psycopg[binary], for MySQL "
-            f"mysqlclient ({error.__cause__ or error})"
+            f"{address(url)} needs a driver that is not installed: psycopg[binary] for PostgreSQL, mysqlclient for MySQL "
+            f"({error.__cause__ or error})"
         ) from error
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError, OSError, RuntimeError, ValueError) as error:
-        raise StorageError(f"the storage {address(url)} cannot be opened: {database_said(error) or error}") from error
+        raise StorageError(f"the storage {address(url)} cannot be opened: {database_error(error) or error}") from error
 
 
-def _log_stale(study: OptunaStudy, trial: FrozenTrial) -> None:
-    logger.warning("trial %d failed: no heartbeat for %g s", trial.number, SILENCE)
+def _log_stale(grace_period: float, study: OptunaStudy, trial: FrozenTrial) -> None:
+    logger.warning("trial %d failed: no heartbeat for %g s", trial.number, grace_period)
 
 
-def _check_file(url: str, scheme: str, place: str, create: bool) -> None:
-    """An error for a storage in a file that cannot be."""
-    if not url.startswith(f"{scheme}:///") or not place or place == ":memory:":
-        raise StorageError(f"{url!r} does not name a file that would keep a study; say {scheme}:///file.db")
-    path = Path(place.partition("?")[0])
-    if place.startswith("file:"):  # for SQLite itself to read
+def _check_file(url: str, scheme: str, location: str, create: bool) -> None:
+    """Raise an error for a file that cannot hold a storage."""
+    if not url.startswith(f"{scheme}:///") or not location or location == ":memory:":
+        raise StorageError(f"{url!r} does not name a file; use {scheme}:///file.db")
+    path = Path(location.partition("?")[0])
+    if location.startswith("file:"):  # an address that SQLite itself parses
         return
     if not path.parent.is_dir():
         rooted = not path.is_absolute() and Path("/", path).parent.is_dir()
-        hint = f"; a path from the root has four slashes: {scheme}:////{place}" if rooted else ""
+        hint = f"; an absolute path has four slashes: {scheme}:////{location}" if rooted else ""
         raise StorageError(f"the folder of {path} does not exist{hint}")
     if not create and not path.exists():
-        raise StorageError(f"there are no studies here: {path} does not exist; `mergebo new` begins one")
+        raise StorageError(f"there are no studies: {path} does not exist; create one with `mergebo new`")
     if path.is_dir():
         raise StorageError(f"{path} is a folder, not a file")
 
 
-def database_said(error: Exception) -> str | None:
-    """What a database complained about, in a line and without the SQL; None if the error is of another kind."""
+def database_error(error: Exception) -> str | None:
+    """The message of a database error, in one line and without the SQL; None for other errors."""
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -427,7 +433,7 @@ def database_said(error: Exception) -> str | None:
 
 
 def _set_up(make: Callable[[], Any]) -> Any:
-    """A storage with its tables; where another process makes them in the same moment, one of both fails at first."""
+    """Open a storage and create its tables, with retries, since creation fails if another process does the same."""
     from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
     for _ in range(ATTEMPTS):

@@ -1,11 +1,11 @@
-"""Trials that a program evaluates, several at a time, on one machine or several that share a storage.
+"""Workers, which evaluate trials with a program, in parallel on one machine or on several that share a storage.
 
-Every worker takes the next trial until the budget is spent. The storage decides who does what, and two things are enough:
+Each worker takes the next trial until the budget is spent. The storage coordinates them, in two ways:
 
-- A trial is made with its point and the name of its worker, in one step. Only then the worker looks whether it counts, by
-  its place among all trials: those beyond the budget are dropped, and those with the point of an earlier one.
-- A trial that was cut short, because somebody stopped its worker or the worker died, has failed without a reason. Whoever is
-  free makes a trial that repeats it; of two who do so in the same moment the first one counts.
+- A trial is created together with its point and the name of its worker, in one step. The worker checks afterwards whether
+  it counts, by its position among all trials: trials beyond the budget, or with the point of an earlier one, are discarded.
+- An interrupted trial, whose worker was stopped or died, has failed without a reason. Any free worker creates a trial that
+  retries it; if two do so at the same moment, the first one counts.
 """
 
 from __future__ import annotations
@@ -25,84 +25,98 @@ from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
+from mergebo.cli.output import warn
 from mergebo.cli.processes import is_dead, is_here, this_process
 from mergebo.cli.program import Program
-from mergebo.cli.screen import complain
-from mergebo.cli.studies import BEAT, REASON, STOPPED, WORKER, Study, database_said, plain, standing, was_cut_short
-from mergebo.errors import ExhaustedError, ProgramError, StoppedError, StorageError
-from mergebo.integrations.optuna import AGAIN, SURPLUS, distributions, held, suggest
+from mergebo.cli.studies import (
+    REASON,
+    STOPPED,
+    WORKER,
+    Study,
+    counted_trials,
+    database_error,
+    plain,
+    was_interrupted,
+)
+from mergebo.errors import CancelledError, ExhaustedError, ProgramError, StorageError
+from mergebo.integrations.optuna import DISCARDED, RETRY_OF, distributions, params_of, suggest
 
 logger = logging.getLogger(__name__)
 
-HOPELESS = 5
-"""So many failures without a single result, and the program is thought to be wrong, not the points."""
-DEATHS = 3
-"""How many workers may die of one trial."""
-PATIENCE = 600.0
-"""Seconds for which a storage that does not answer is tried again; a server may be started anew, a network come back."""
-LAST_WORDS = 5.0
-"""The same when somebody wants this to stop."""
+MAX_INITIAL_FAILURES = 5
+"""Number of failures, without a single result, after which the program is assumed to be broken."""
+MAX_RETRIES = 3
+"""Number of workers that may die while evaluating the same trial."""
+STORAGE_TIMEOUT = 600.0
+"""Seconds to keep retrying while the storage does not respond, such as during a restart of the server."""
+STOP_TIMEOUT = 5.0
+"""The same while stopping; also the seconds after which the user is warned."""
 PAUSE = 1.0
-"""Seconds after which workers look again what others do."""
+"""Seconds between checks of what other workers do."""
 UNREACHABLE = (StorageInternalError, SQLAlchemyError, OSError)
-"""What a storage that does not answer raises."""
+"""Errors raised when the storage does not respond."""
 
 RUNNING, COMPLETE, FAIL, WAITING = TrialState.RUNNING, TrialState.COMPLETE, TrialState.FAIL, TrialState.WAITING
 Result = TypeVar("Result")
 
 
 class Workers:
-    """Threads that evaluate trials of a study until it has as many as the budget; `start` them, then `join`."""
+    """Threads that evaluate trials of a study until the budget is spent; `start` them, then `join`.
 
-    def __init__(self, study: Study, program: Program, budget: int, jobs: int = 1) -> None:
+    They check every `pause` seconds what other workers do, and whether a storage that did not respond does so again.
+    """
+
+    def __init__(self, study: Study, program: Program, budget: int, jobs: int = 1, *, pause: float = PAUSE) -> None:
         self.study = study
         self.program = program
         self.budget = budget
         self.jobs = jobs
+        self.pause = pause
         self.finished: queue.Queue[FrozenTrial] = queue.Queue()
-        """Trials as they end, for whoever watches."""
+        """Trials as they finish, for progress reports."""
         self.stopped = threading.Event()
         self.exhausted: ExhaustedError | None = None
-        """Set when every point has been tried, so that the budget cannot be spent."""
+        """Set when every point has been tried before the budget is spent."""
         self.error: BaseException | None = None
         self._me = this_process()
         self._lock = threading.Lock()
         self._running: dict[int, int] = {}
-        """Trials of these workers: their numbers, and what the storage calls them."""
+        """Running trials of these workers: the trial id in the storage by trial number."""
         self._failures = 0
         self._threads: list[threading.Thread] = []
         self._over = threading.Event()
-        self._round = self._since = time.time()
-        """The last time that signs of life were given, and since when that went without a gap."""
-        self._first = 0
-        """How many trials there were at the beginning."""
+        self._last_beat = self._beating_since = time.time()
+        """When heartbeats were last recorded, and since when without interruption."""
+        self._initial_count = 0
+        """Number of trials at the start."""
         self._clashed = False
-        """Whether another process chose the same point as these workers in the same moment."""
-        self._noticed: set[int] = set()
-        """Trials of workers elsewhere that got a sign of life from here."""
-        self._complained = False
+        """Whether another process has just proposed the same point."""
+        self._first_beats: set[int] = set()
+        """Trials of workers elsewhere for which a first heartbeat was recorded here."""
+        self._warned = False
 
     def start(self) -> None:
-        """Begin."""
-        self.study.asking  # noqa: B018 (loaded once, before threads want it)
-        self._first = len(self._insist(self.study.every_trial))
-        threading.Thread(target=self._live, name="signs of life", daemon=True).start()
+        """Start the threads."""
+        self.study.with_sampler  # noqa: B018 (import it once, before the threads need it)
+        self._initial_count = len(self._retry(self.study.all_trials))
+        if (interval := self.study.heartbeat_interval) is not None:
+            threading.Thread(target=self._heartbeat_loop, args=(interval,), name="heartbeat", daemon=True).start()
         self._threads = [threading.Thread(target=self._work, name=f"worker {k}", daemon=True) for k in range(self.jobs)]
         for thread in self._threads:
             thread.start()
 
     @property
     def running(self) -> bool:
-        """Whether any worker is at work."""
+        """Whether any worker is running."""
         return any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """Stop at once: running programs are ended, and their trials are for others."""
+        """Stop immediately: running programs are terminated, and their trials can be retried."""
         self.stopped.set()
         self.program.stop()
 
     def join(self) -> None:
-        """Wait for the end; raises what went wrong, other than in a program."""
+        """Wait for the threads; raises the error that stopped them, if any."""
         for thread in self._threads:
             thread.join()
         self._over.set()
@@ -115,272 +129,278 @@ class Workers:
         try:
             while (number := self._take()) is not None:
                 self._evaluate(number)
-        except BaseException as error:  # of a thread nobody would hear of it
+        except BaseException as error:  # it would be lost with the thread
             self.error = self.error or error
             self.stop()
         finally:
             self.study.storage.remove_session()
 
     def _evaluate(self, number: int) -> None:
-        """Run the program for a trial, and store what came of it."""
+        """Run the program for a trial and store the outcome."""
         try:
-            point = self._insist(lambda: self._suggest(number))
+            point = self._retry(lambda: self._suggest(number))
             values = self.program.measure(point, number)
-        except StoppedError:
+        except CancelledError:
             self._end(number, {STOPPED: True})
         except (ProgramError, optuna.TrialPruned) as error:
             self.finished.put(self._end(number, {REASON: str(error)}))
-            self._despair(str(error))
+            self._abort_if_hopeless(str(error))
         else:
             self.finished.put(self._end(number, {}, values))
 
     def _suggest(self, number: int) -> dict[str, Any]:
-        """The point of a trial; of one from Optuna's queue, what is missing is chosen now."""
-        trial = optuna.trial.Trial(self.study.asking, self._running[number])
+        """The point of a trial; parameters that a trial from Optuna's queue lacks are sampled now."""
+        trial = optuna.trial.Trial(self.study.with_sampler, self._running[number])
         return plain(suggest(trial, self.study.space))
 
-    def _despair(self, reason: str) -> None:
-        """Give up if the program does nothing but fail."""
+    def _abort_if_hopeless(self, reason: str) -> None:
+        """Abort if the program has only ever failed."""
         self._failures += 1
-        trials = self._insist(self.study.trials)
-        if self._failures >= HOPELESS and not any(trial.state == COMPLETE for trial in trials):
-            raise ProgramError(f"the first {self._failures} runs all failed, so this was given up; the last one: {reason}")
+        trials = self._retry(self.study.trials)
+        if self._failures >= MAX_INITIAL_FAILURES and not any(trial.state == COMPLETE for trial in trials):
+            raise ProgramError(f"gave up, since the first {self._failures} runs all failed; the last one: {reason}")
 
-    def _end(self, number: int, notes: Mapping[str, Any], values: Sequence[float] | None = None) -> FrozenTrial:
-        """Store what came of a trial; what cannot be stored is said aloud."""
+    def _end(self, number: int, attributes: Mapping[str, Any], values: Sequence[float] | None = None) -> FrozenTrial:
+        """Store the outcome of a trial; a value that cannot be stored is printed."""
         try:
-            ended = self._insist(lambda: self._store(number, notes, values))
+            ended = self._retry(lambda: self._store(number, attributes, values))
         except StorageError:
             if values is not None:
-                told = " ".join(map(repr, values))
-                complain(
-                    f"the value of trial {number} could not be stored. When the storage answers again, and before you go "
-                    f"on, say with the same --storage: mergebo tell {number} {told} --study {shlex.quote(self.study.name)}"
+                numbers = " ".join(map(repr, values))
+                warn(
+                    f"the value of trial {number} could not be stored. When the storage is available again, and before you "
+                    "resume, record it with the same --storage: "
+                    f"mergebo tell {number} {numbers} --study {shlex.quote(self.study.name)}"
                 )
             raise
         del self._running[number]
         return ended
 
-    def _store(self, number: int, notes: Mapping[str, Any], values: Sequence[float] | None) -> FrozenTrial:
-        """Store what came of a trial, also if that was done already or others gave this worker up."""
+    def _store(self, number: int, attributes: Mapping[str, Any], values: Sequence[float] | None) -> FrozenTrial:
+        """Store the outcome of a trial, even if it is stored already or others have declared this worker dead."""
         try:
-            for name, value in notes.items():
-                self.study.note(number, name, value)
+            for name, value in attributes.items():
+                self.study.set_trial_attr(number, name, value)
             return self.study.optuna.tell(number, values, state=FAIL if values is None else None)
         except (UpdateFinishedTrialError, ValueError):
-            trial = self.study.every_trial()[number]
+            trial = self.study.all_trials()[number]
             if not trial.state.is_finished():
                 raise
-            if values is None or not was_cut_short(trial):
+            if values is None or not was_interrupted(trial):
                 return trial
-            return self._add(self._new(COMPLETE, held(trial), trial, values=values))
+            return self._add(self._new(COMPLETE, params_of(trial), trial, values=values))
 
-    # ------------------------------------------------------------------------------------------------------ who does what
+    # ------------------------------------------------------------------------------------------------------ coordination
 
     def _take(self) -> int | None:
-        """A trial to evaluate; None if there is none any more. Waits for those of others, who may die."""
+        """The next trial to evaluate; None if there are no more. Waits while workers elsewhere, which may die, have some."""
         while not self.stopped.is_set():
             with self._lock:
-                self._insist(self._bury)
+                self._retry(self._fail_stale)
                 trials = self._counted()
-                left = self._forgotten() or next((trial for trial in trials if self._is_left(trial)), None)
-                if left is None and (self.exhausted or len(trials) >= self.budget):
+                abandoned = self._lost_trial() or next((trial for trial in trials if self._is_abandoned(trial)), None)
+                if abandoned is None and (self.exhausted or len(trials) >= self.budget):
                     if not [trial for trial in trials if self._is_awaited(trial)]:
                         return None
-                elif (number := self._begin() if left is None else self._resume(left)) is not None:
+                elif (number := self._begin() if abandoned is None else self._resume(abandoned)) is not None:
                     return number
                 else:
                     continue
-            self.stopped.wait(PAUSE)
+            self.stopped.wait(self.pause)
         return None
 
     def _counted(self) -> list[FrozenTrial]:
-        """The trials of the budget; those that a person asked for count as soon as they are told."""
-        every = standing(self._insist(self.study.every_trial))
-        return [trial for trial in every if trial.state != RUNNING or WORKER in trial.user_attrs][: self.budget]
+        """The trials that count towards the budget; those from `mergebo ask` count as soon as they have a result."""
+        trials = counted_trials(self._retry(self.study.all_trials))
+        return [trial for trial in trials if trial.state != RUNNING or WORKER in trial.user_attrs][: self.budget]
 
-    def _is_left(self, trial: FrozenTrial) -> bool:
-        """Whether nobody evaluates a trial though somebody should: it was cut short, or queued by other means."""
-        if trial.number in self._running:  # others think that these workers are dead
+    def _is_abandoned(self, trial: FrozenTrial) -> bool:
+        """Whether a trial has to be evaluated and has no worker: it was interrupted, or queued by other means."""
+        if trial.number in self._running:  # other processes assume that this one is dead
             return False
-        return trial.state == WAITING or was_cut_short(trial)
+        return trial.state == WAITING or was_interrupted(trial)
 
-    def _forgotten(self) -> FrozenTrial | None:
-        """A trial of these workers that they do not know of: the storage made it, but its answer was lost."""
+    def _lost_trial(self) -> FrozenTrial | None:
+        """A trial of these workers that they do not know of: the storage created it, but the response was lost."""
 
         def mine() -> list[FrozenTrial]:
-            every = self._insist(self.study.every_trial)
-            return [each for each in every if each.state == RUNNING and each.user_attrs.get(WORKER) == self._me]
+            trials = self._retry(self.study.all_trials)
+            return [each for each in trials if each.state == RUNNING and each.user_attrs.get(WORKER) == self._me]
 
         unknown = [trial.number for trial in mine() if trial.number not in self._running]
-        # They forget what they have ended, but only after that: what they have just ended does not run now.
+        # A trial leaves `_running` only after it has ended, so one that ended just now is not in the second list.
         return next((trial for trial in mine() if trial.number in unknown), None) if unknown else None
 
     def _is_awaited(self, trial: FrozenTrial) -> bool:
-        """Whether another process evaluates a trial, and it can be seen if that process dies."""
+        """Whether a trial runs in another process whose death would be detected."""
         worker = trial.user_attrs.get(WORKER, self._me)
         if trial.state != RUNNING or worker == self._me:
             return False
-        if self.study.beats and not is_here(worker) and trial.number not in self._noticed:
-            # It may have died before its first sign of life, without which nobody would ever miss it: so give one.
-            self._noticed.add(trial.number)
-            self._insist(lambda: self._sign(self._identity(trial.number)))
-        return self.study.beats or is_here(worker)
+        if self.study.heartbeat_interval is not None and not is_here(worker) and trial.number not in self._first_beats:
+            # A worker that died before its first heartbeat would never be detected, so record one for it.
+            self._first_beats.add(trial.number)
+            self._retry(lambda: self._beat(self._trial_id(trial.number)))
+        return self.study.heartbeat_interval is not None or is_here(worker)
 
-    def _begin(self, before: FrozenTrial | None = None) -> int | None:
-        """Make a trial with the next point, perhaps in the place of another; None if none is left or others were faster."""
-        trials = self._insist(self.study.every_trial)
-        known = {trial.number: held(trial) for trial in trials}
-        # Alone, the seed decides. Others with the same seed and the same results would choose the same points.
-        alone = all(trial.user_attrs.get(WORKER, self._me) == self._me for trial in trials[self._first :])
+    def _begin(self, original: FrozenTrial | None = None) -> int | None:
+        """Create a trial with the next point, as a retry of `original` if given.
+
+        Returns None if no points are left, or if another worker was faster.
+        """
+        trials = self._retry(self.study.all_trials)
+        known = {trial.number: params_of(trial) for trial in trials}
+        # A single process is reproducible. Several with the same seed and results would propose the same points.
+        alone = all(trial.user_attrs.get(WORKER, self._me) == self._me for trial in trials[self._initial_count :])
         again = 0 if alone and not self._clashed else random.getrandbits(32)
         try:
-            point = self._insist(lambda: self.study.sampler.propose(self.study.optuna, trials, again))
+            point = self._retry(lambda: self.study.sampler.propose(self.study.optuna, trials, again))
         except ExhaustedError as error:
             self.exhausted = error
-            if before is not None:
-                self._give_up(before, str(error))
+            if original is not None:
+                self._give_up(original, str(error))
             return None
-        number = self._make(self._new(RUNNING, point, before))
-        trials = standing(self._insist(self.study.every_trial)[:number])
-        self._clashed = any(held(trial) == point != known.get(trial.number) for trial in trials)
-        return self._if_it_counts(number, free=not self._clashed)
+        number = self._create(self._new(RUNNING, point, original))
+        trials = counted_trials(self._retry(self.study.all_trials)[:number])
+        self._clashed = any(params_of(trial) == point != known.get(trial.number) for trial in trials)
+        return self._discard_unless_counted(number, unique=not self._clashed)
 
     def _resume(self, trial: FrozenTrial) -> int | None:
-        """Go on with a trial that nobody evaluates; None if others were faster, or if too many have died of it."""
-        every = self._insist(self.study.every_trial)
+        """Take over an abandoned trial; None if another worker was faster, or if it has killed too many workers."""
+        trials = self._retry(self.study.all_trials)
         if trial.state == RUNNING:
-            self._look_after(trial.number)
-            repeats = AGAIN in trial.user_attrs
-            return self._if_it_counts(trial.number, repeats or self._is_free(trial, standing(every[: trial.number])))
-        before = [every[number].user_attrs for number in (*trial.user_attrs.get(AGAIN, ()), trial.number)]
-        if (deaths := sum(WORKER in notes and STOPPED not in notes for notes in before)) >= DEATHS:
-            self._give_up(trial, f"{deaths} workers died of it")
+            self._start_heartbeat(trial.number)
+            unique = RETRY_OF in trial.user_attrs or self._is_unique(trial, counted_trials(trials[: trial.number]))
+            return self._discard_unless_counted(trial.number, unique)
+        attempts = [trials[number].user_attrs for number in (*trial.user_attrs.get(RETRY_OF, ()), trial.number)]
+        if (deaths := sum(WORKER in each and STOPPED not in each for each in attempts)) >= MAX_RETRIES:
+            self._give_up(trial, f"{deaths} workers died while evaluating it")
             return None
-        if self._is_free(trial, standing(every)):
-            number = self._if_it_counts(self._make(self._new(RUNNING, held(trial), trial)))
-        else:  # its worker died when it was about to drop it
+        if self._is_unique(trial, counted_trials(trials)):
+            number = self._discard_unless_counted(self._create(self._new(RUNNING, params_of(trial), trial)))
+        else:  # its worker died before it could discard it
             number = self._begin(trial)
         if number is None or trial.state == FAIL:
             return number
-        return self._if_it_counts(number, self._insist(lambda: self._take_from_queue(trial.number)))
+        return self._discard_unless_counted(number, self._retry(lambda: self._take_from_queue(trial.number)))
 
     def _take_from_queue(self, number: int) -> bool:
-        """End a trial of Optuna's queue that is repeated here, so that nobody asks for it; False if somebody has."""
-        if self.study.every_trial()[number].state == RUNNING:
+        """End a trial of Optuna's queue that is evaluated here as another trial; False if somebody has started it."""
+        if self.study.all_trials()[number].state == RUNNING:
             return False
         with suppress(UpdateFinishedTrialError):
-            self.study.storage.set_trial_state_values(self._identity(number), FAIL)
+            self.study.storage.set_trial_state_values(self._trial_id(number), FAIL)
         return True
 
-    def _is_free(self, trial: FrozenTrial, others: Iterable[FrozenTrial]) -> bool:
-        """Whether no other trial has the same point, or may have it, since values are noisy."""
-        same = any(held(each) == held(trial) for each in others if each.number != trial.number)
-        return not same or self._insist(lambda: self.study.noisy)
+    def _is_unique(self, trial: FrozenTrial, others: Iterable[FrozenTrial]) -> bool:
+        """Whether no other trial has the same point; always true if values are noisy."""
+        same = any(params_of(each) == params_of(trial) for each in others if each.number != trial.number)
+        return not same or self._retry(lambda: self.study.noisy)
 
-    def _if_it_counts(self, number: int, free: bool = True) -> int | None:
-        """Drop a trial that was made, unless its point is free and it is one of the budget."""
-        if free and any(trial.number == number for trial in self._counted()):
+    def _discard_unless_counted(self, number: int, unique: bool = True) -> int | None:
+        """The number of a new trial; None, and the trial is discarded, if it is a duplicate or beyond the budget."""
+        if unique and any(trial.number == number for trial in self._counted()):
             return number
-        self._end(number, {SURPLUS: True})
+        self._end(number, {DISCARDED: True})
         return None
 
     def _give_up(self, trial: FrozenTrial, reason: str) -> None:
-        """Let a trial that was cut short be the last of its kind."""
-        last = self._new(FAIL, held(trial), trial, {REASON: reason})
-        self.finished.put(self._insist(lambda: self._add(last)))
+        """Fail an interrupted trial for good, with a reason."""
+        last = self._new(FAIL, params_of(trial), trial, {REASON: reason})
+        self.finished.put(self._retry(lambda: self._add(last)))
 
-    def _make(self, trial: FrozenTrial) -> int:
-        """Make a trial of these workers; its number."""
-        number = self._insist(lambda: self._add(trial)).number
-        self._look_after(number)
+    def _create(self, trial: FrozenTrial) -> int:
+        """Create a running trial of these workers; returns its number."""
+        number = self._retry(lambda: self._add(trial)).number
+        self._start_heartbeat(number)
         return number
 
-    def _look_after(self, number: int) -> None:
-        """From now on these workers give signs of life for a trial."""
-        identity = self._running[number] = self._insist(lambda: self._identity(number))
-        self._insist(lambda: self._sign(identity))
+    def _start_heartbeat(self, number: int) -> None:
+        """Record heartbeats for a trial from now on."""
+        trial_id = self._running[number] = self._retry(lambda: self._trial_id(number))
+        self._retry(lambda: self._beat(trial_id))
 
     def _add(self, trial: FrozenTrial) -> FrozenTrial:
-        """Make a trial, all at once."""
+        """Add a trial to the storage in one step."""
         storage = self.study.storage
-        made: FrozenTrial = storage.get_trial(storage.create_new_trial(self._study_id(), trial))
-        return made
+        created: FrozenTrial = storage.get_trial(storage.create_new_trial(self._study_id(), trial))
+        return created
 
     def _new(
         self,
         state: TrialState,
         point: Mapping[str, Any],
-        before: FrozenTrial | None = None,
-        notes: Mapping[str, Any] | None = None,
+        original: FrozenTrial | None = None,
+        attributes: Mapping[str, Any] | None = None,
         values: Sequence[float] | None = None,
     ) -> FrozenTrial:
-        """A trial of these workers that is to be made, perhaps in the place of another."""
-        again = {} if before is None else {AGAIN: [*before.user_attrs.get(AGAIN, ()), before.number]}
-        theirs = before.user_attrs if before is not None and before.state == WAITING else {}
+        """A trial of these workers, not yet in the storage; a retry of `original` if given."""
+        retry_of = {} if original is None else {RETRY_OF: [*original.user_attrs.get(RETRY_OF, ()), original.number]}
+        inherited = original.user_attrs if original is not None and original.state == WAITING else {}
         kinds = {name: kind for name, kind in distributions(self.study.space).items() if name in point}
         return optuna.create_trial(
             state=state,
             values=values,
             params={name: point[name] for name in kinds},
             distributions=kinds,
-            user_attrs={**theirs, WORKER: self._me, **again, **(notes or {})},
+            user_attrs={**inherited, WORKER: self._me, **retry_of, **(attributes or {})},
         )
 
     def _study_id(self) -> int:
         found: int = self.study.storage.get_study_id_from_name(self.study.name)
         return found
 
-    def _identity(self, number: int) -> int:
-        """What the storage calls a trial."""
+    def _trial_id(self, number: int) -> int:
+        """The id of a trial in the storage."""
         found: int = self.study.storage.get_trial_id_from_study_id_trial_number(self._study_id(), number)
         return found
 
-    # ----------------------------------------------------------------------------------------------------- life and death
+    # ---------------------------------------------------------------------------------------- heartbeats and stale trials
 
-    def _live(self) -> None:
-        """Give signs of life, whatever happens."""
-        while not self._over.wait(BEAT):
+    def _heartbeat_loop(self, interval: float) -> None:
+        """Record heartbeats until the workers are done."""
+        while not self._over.wait(interval):
             now = time.time()
-            if now - self._round > 2 * BEAT:  # the machine slept
-                self._since = now
+            if now - self._last_beat > 2 * interval:  # the machine was suspended
+                self._beating_since = now
             try:
-                self._sign(*list(self._running.values()))
+                self._beat(*list(self._running.values()))
             except Exception:
-                self._since = time.time()
-            self._round = time.time()
+                self._beating_since = time.time()
+            self._last_beat = time.time()
 
-    def _sign(self, *identities: int) -> None:
-        """Say that somebody looks after trials."""
-        for identity in identities if self.study.beats else ():
-            self.study.storage.record_heartbeat(identity)
+    def _beat(self, *trial_ids: int) -> None:
+        """Record a heartbeat for each trial."""
+        for trial_id in () if self.study.heartbeat_interval is None else trial_ids:
+            self.study.storage.record_heartbeat(trial_id)
 
-    def _bury(self) -> None:
-        """End trials whose workers are dead: those of this machine, and those that gave no sign of life for a while."""
-        for trial in self.study.every_trial():
+    def _fail_stale(self) -> None:
+        """Fail the trials of dead workers: processes of this machine that have ended, and workers without a heartbeat."""
+        for trial in self.study.all_trials():
             if trial.state == RUNNING and is_dead(worker := trial.user_attrs.get(WORKER, "")):
                 logger.warning("trial %d failed: its worker %s is dead", trial.number, worker)
                 self._store(trial.number, {}, None)
-        # While the storage was away nobody could give signs of life, so hear the others again before judging them.
-        if self.study.beats and time.time() - self._round < 2 * BEAT < time.time() - self._since:
+        if (interval := self.study.heartbeat_interval) is None:
+            return
+        # Nobody could record heartbeats during an outage of the storage, so give the others time to do so again.
+        if time.time() - self._last_beat < 2 * interval < time.time() - self._beating_since:
             optuna.storages.fail_stale_trials(self.study.optuna)
 
-    def _insist(self, action: Callable[[], Result]) -> Result:
-        """Do something with the storage; if it does not answer, again and again for a while."""
-        began = time.monotonic()
+    def _retry(self, action: Callable[[], Result]) -> Result:
+        """Run an action on the storage, and retry for a while if the storage does not respond."""
+        start = time.monotonic()
         while True:
             try:
                 result = action()
-                self._complained = False
+                self._warned = False
                 return result
             except UNREACHABLE as error:
-                self._since = time.time()
-                waited = time.monotonic() - began
-                said = f"the storage {self.study.url} does not answer: {database_said(error) or error}"
-                logger.warning(said)
-                if waited > (LAST_WORDS if self.stopped.is_set() else PATIENCE):
-                    raise StorageError(said) from error
-                if waited > LAST_WORDS and not self._complained:
-                    self._complained = True
-                    complain(f"{said}; trying again for {PATIENCE:g} s")
-                time.sleep(PAUSE)
+                self._beating_since = time.time()
+                waited = time.monotonic() - start
+                message = f"the storage {self.study.url} does not respond: {database_error(error) or error}"
+                logger.warning(message)
+                if waited > (STOP_TIMEOUT if self.stopped.is_set() else STORAGE_TIMEOUT):
+                    raise StorageError(message) from error
+                if waited > STOP_TIMEOUT and not self._warned:
+                    self._warned = True
+                    warn(f"{message}; retrying for {STORAGE_TIMEOUT:g} s")
+                time.sleep(self.pause)

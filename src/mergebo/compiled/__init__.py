@@ -1,8 +1,8 @@
-"""The only compiled code: loops over rows of permutations and bits, each with a slow twin in the tests.
+"""Compiled code (numba): loops over permutations and bits, each tested against a slow reference implementation.
 
-Functions here assume valid input (the public layers check it), write only to arrays that they are given as `out` or make
-themselves, and hold no state. They are compiled at the first call and cached on disk, so the second process starts warm.
+Functions here assume valid input (the public layers validate it), write only to arrays passed as `out` or created inside,
+and have no state. They are compiled at the first call and cached on disk.
 
-Two habits carry the speed. Indices are unsigned, since a signed index costs numba a check for negative values; and
-data-dependent choices inside the loops are selections, not branches, since a permutation is noise to a branch predictor.
+Two conventions matter for speed. Indices are unsigned, since numba checks signed ones for negative values; and
+data-dependent choices in inner loops are selections, not branches, since permutations are unpredictable for the CPU.
 """

@@ -1,4 +1,4 @@
-"""Codes of fixed pairs and of comparator networks."""
+"""Compiled encoders for fixed pairs of slots and comparator networks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Slots = NDArray[np.uint64]
 
 
 VECTOR = 32
-"""Entries that are compared at once; loops run to a multiple of it, over slack at the end of the arrays."""
+"""Entries per vector; loops run to a multiple of it, into padding at the end of the arrays."""
 
 
 @jit
 def _compare_all(row: Ints, entries: NDArray[Any], answers: Bits) -> None:
-    """row[i] > row[j] for every i < j, i first, into `answers`, which is followed by slack.
+    """row[i] > row[j] for every i < j, i first, into `answers`, which ends with padding.
 
-    For each i the comparisons are contiguous in j. They run on, past the last j, to a whole number of vectors, since a
-    scalar remainder would take longer than all the rest; what that writes too much is overwritten by the next i.
+    For each i the comparisons are contiguous in j. They run past the last j to a multiple of the vector size, since a scalar
+    remainder loop would take longer than the rest; the excess is overwritten by the next i.
     """
     n = row.shape[0]
     for k in range(n):
@@ -46,16 +46,16 @@ def _encode_all(rows: Ints, entries: NDArray[Any], answers: Bits, out: Bits) -> 
 
 @jit
 def _pack_all(rows: Ints, entries: NDArray[Any], answers: Bits, out: Bits) -> None:
-    eights = answers.view(np.uint64)
+    words = answers.view(np.uint64)
     for b in range(rows.shape[0]):
         _compare_all(rows[b], entries, answers)
         for k in range(out.shape[1]):
-            # The product moves the lowest bits of eight bytes side by side into the top byte.
-            out[b, k] = (eights[k] * U64(0x0102040810204080)) >> U64(56)
+            # The product gathers the lowest bits of eight bytes in the top byte.
+            out[b, k] = (words[k] * U64(0x0102040810204080)) >> U64(56)
 
 
 def _scratch(n: int) -> tuple[NDArray[Any], Bits]:
-    """Room, with slack, for the answers and for entries as narrow as they can be: that makes vectors of comparisons wide."""
+    """Padded buffers for entries and answers; the entries have the smallest type possible, for wide vectors."""
     words = -(-(n * (n - 1) // 2) // 64)
     return np.zeros(n + VECTOR, np.uint16 if n <= 1 << 16 else np.int64), np.zeros(64 * words + VECTOR, np.uint8)
 
@@ -69,7 +69,7 @@ def encode_all_pairs(rows: Ints) -> Bits:
 
 
 def pack_all_pairs(rows: Ints) -> NDArray[np.uint64]:
-    """The same in 64-bit words."""
+    """The same, packed in 64-bit words."""
     entries, answers = _scratch(rows.shape[1])
     out = np.empty((len(rows), (len(answers) - VECTOR) // 8), np.uint8)
     _pack_all(rows, entries, answers, out)
@@ -92,7 +92,7 @@ def wins(bits: Bits, n: int) -> Ints:
 
 @jit
 def encode_pairs(rows: Ints, pairs: Slots, out: Bits) -> None:
-    """row[i] > row[j] for each listed pair (i, j)."""
+    """row[i] > row[j] for each given pair (i, j)."""
     for b in range(rows.shape[0]):
         for k in range(pairs.shape[0]):
             out[b, k] = rows[b, pairs[k, 0]] > rows[b, pairs[k, 1]]
@@ -100,7 +100,7 @@ def encode_pairs(rows: Ints, pairs: Slots, out: Bits) -> None:
 
 @jit
 def encode_network(rows: Ints, comparators: Slots, out: Bits) -> None:
-    """Send each row through the comparators; a bit says whether that comparator swapped."""
+    """Run each row through the comparators; a bit is 1 if the comparator swapped."""
     wires = np.empty(rows.shape[1], np.int64)
     for b in range(rows.shape[0]):
         wires[:] = rows[b]
@@ -114,7 +114,7 @@ def encode_network(rows: Ints, comparators: Slots, out: Bits) -> None:
 
 @jit
 def unsort(bits: Bits, comparators: Slots, out: Ints) -> None:
-    """Undo a sorting network from its sorted end: swap back, last comparator first, wherever a bit says that it swapped."""
+    """Invert a sorting network: undo the swaps given by the bits, last comparator first, from the sorted entries."""
     n = out.shape[1]
     for b in range(bits.shape[0]):
         for k in range(n):

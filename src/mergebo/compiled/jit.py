@@ -1,4 +1,4 @@
-"""One decorator for every compiled function, and the integer type that their indices use."""
+"""The decorator of all compiled functions, and the integer type of their indices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 U64 = np.uint64
-"""Unsigned indices spare numba's check for negative ones: half the time of a whole encoding."""
+"""Unsigned indices avoid numba's check for negative ones, which takes half of the time of an encoding."""
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile at the first call, cache on disk, release the GIL; the types of the plain function are kept."""
+    """Compile at the first call, cache on disk, release the GIL; keeps the type of the plain function."""
     return cast("Callable[P, R]", cast(Any, numba.njit)(cache=True, nogil=True)(function))

@@ -1,7 +1,7 @@
 """Merge-sort codes: encode, decode and nearest code, node by node of the merge tree.
 
 A row of `nodes` is `(low, middle, high, offset, width, side)`: the node sorts slots low..high-1, whose left half ends before
-`middle`; its bits stand at offset..offset+width-1 of the code; `side` is the parity of its depth. Parents come before
+`middle`; its bits are offset..offset+width-1 of the code; `side` is the parity of its depth. Parents come before
 their children, so walking forwards splits and walking backwards merges. A node reads one of two buffers and writes the
 other; nodes at one depth own disjoint parts of them.
 """
@@ -21,9 +21,9 @@ Nodes = NDArray[np.uint64]
 
 @jit
 def encode(rows: Ints, nodes: Nodes, comparison: bool, out: Bits) -> None:
-    """The wavelet tree of the inverse permutation: slots in value order, split stably at each node by the half they are in.
+    """The wavelet tree of the inverse permutation: slots in value order, split stably at each node by their half.
 
-    The source bit of a node's k-th smallest element says whether its slot is in the right half. The comparison code is the
+    The source bit of a node's k-th smallest element is whether its slot is in the right half. The comparison code is the
     source code with the final constant run flipped (the redundant comparisons after one half is used up).
     """
     count, n = rows.shape
@@ -60,7 +60,7 @@ def encode(rows: Ints, nodes: Nodes, comparison: bool, out: Bits) -> None:
 
 @jit
 def decode(codes: Bits, nodes: Nodes, comparison: bool, out: Ints) -> tuple[int, int | np.int64]:
-    """Merge upwards as the bits say. Returns (row, bit) of the first bit that no permutation has, or (-1, -1)."""
+    """Merge bottom-up as given by the bits. Returns (row, bit) of the first inconsistent bit, or (-1, -1)."""
     count, n = out.shape
     one = U64(1)
     buffers = np.empty((2, n), np.uint32)
@@ -80,7 +80,7 @@ def decode(codes: Bits, nodes: Nodes, comparison: bool, out: Ints) -> tuple[int,
                 right += bit
                 left += one - bit
                 k += one
-            # One half is used up: the rest of the code must say so.
+            # One half is used up: the rest of the code is determined.
             expected = U64(left < middle) if comparison else U64(right < high)
             for j in range(k, low + width):
                 if U64(code[shift + j]) != expected:
@@ -100,7 +100,7 @@ def decode(codes: Bits, nodes: Nodes, comparison: bool, out: Ints) -> tuple[int,
 
 @jit
 def _mark_largest(weights: NDArray[np.float64], count: int, bits: Bits) -> None:
-    """Set the bits of the `count` largest weights; among equals the first ones."""
+    """Set the bits of the `count` largest weights; ties go to the first."""
     by_weight = np.argsort(-weights, kind="mergesort")
     for k in by_weight[:count]:
         bits[k] = 1
@@ -115,12 +115,12 @@ def _nearest_comparison(weights: NDArray[np.float64], lefts: int, rights: int, b
     heaviest, and slot t-1 and all later ones are 1. Two heaps keep the lightest and the heaviest of the growing prefix.
     """
     size = lefts + rights
-    lightest = [0.0 for _ in range(0)]  # negated: the heaviest of them on top
+    lightest = [0.0 for _ in range(0)]  # negated, so that the heaviest is on top
     heaviest = [0.0 for _ in range(0)]
     prefix, light_sum, heavy_sum, rest = 0.0, 0.0, 0.0, weights.sum()
     best, best_slot, best_is_left = -np.inf, -1, False
     for t in range(1, size):
-        # Here `prefix` is the sum of weights[: t - 1] and `rest` that of weights[t - 1 :].
+        # `prefix` is the sum of weights[: t - 1] and `rest` that of weights[t - 1 :].
         if t >= lefts and prefix - light_sum > best:
             best, best_slot, best_is_left = prefix - light_sum, t - 1, True
         if t >= rights and heavy_sum + rest > best:
@@ -147,10 +147,10 @@ def _nearest_comparison(weights: NDArray[np.float64], lefts: int, rights: int, b
 
 @jit
 def nearest_codes(features: NDArray[np.float64], nodes: Nodes, comparison: bool, out: Bits) -> None:
-    """The valid code nearest to each row of real features: valid codes are a product over nodes, so each node is on its own.
+    """The valid code nearest to each row of real features: a product over nodes, so each node is independent.
 
     |v - c|^2 = |v|^2 - 2 sum_k c_k (v_k - 1/2): the nearest code is the heaviest one for the weights v_k - 1/2. The implied
-    last slot of a node is not part of the distance and weighs nothing.
+    last slot of a node is not part of the distance and has weight 0.
     """
     for b in range(features.shape[0]):
         for m in range(nodes.shape[0]):
@@ -161,5 +161,5 @@ def nearest_codes(features: NDArray[np.float64], nodes: Nodes, comparison: bool,
             if comparison:
                 _nearest_comparison(weights, int(middle - low), int(high - middle), bits)
             else:
-                _mark_largest(weights, int(high - middle), bits)  # exactly that many ones, wherever
+                _mark_largest(weights, int(high - middle), bits)  # exactly this number of ones, anywhere
             out[b, offset : offset + width] = bits[:width]

@@ -12,16 +12,16 @@ from mergebo.compiled.jit import U64, jit
 Words = NDArray[np.uint64]
 
 BLOCK = 1024
-"""Words of a row that are compared before the next row: what five rows need then stays in the first-level cache."""
+"""Words of a row that are compared before the next row, so that five rows fit the L1 cache."""
 
 
 BLOCK_BYTES = 1 << 22
-"""Unpacked bits (one byte each) that are held at once; packed they are an eighth of it and fit the second-level cache."""
+"""Unpacked bits (one byte each) in memory at once; packed they are an eighth of it and fit the L2 cache."""
 
 
 @jit
 def popcount(word: np.uint64) -> np.uint64:
-    """Number of ones in a word. LLVM recognises the idiom and emits the machine's own (vector) instruction."""
+    """Number of ones in a word. LLVM recognises the idiom and emits the native (vector) instruction."""
     word = word - ((word >> U64(1)) & U64(0x5555555555555555))
     word = (word & U64(0x3333333333333333)) + ((word >> U64(2)) & U64(0x3333333333333333))
     word = (word + (word >> U64(4))) & U64(0x0F0F0F0F0F0F0F0F)
@@ -39,8 +39,8 @@ def hamming(a: Words, b: Words, out: NDArray[np.int64]) -> None:
     out[:] = 0
     for start in range(0, words, BLOCK):
         stop = min(start + BLOCK, words)
-        whole = rows_b - rows_b % 4
-        for j in range(0, whole, 4):
+        multiple = rows_b - rows_b % 4
+        for j in range(0, multiple, 4):
             b0, b1, b2, b3 = b[j, start:stop], b[j + 1, start:stop], b[j + 2, start:stop], b[j + 3, start:stop]
             for i in range(rows_a):
                 row = a[i, start:stop]
@@ -55,7 +55,7 @@ def hamming(a: Words, b: Words, out: NDArray[np.int64]) -> None:
                 out[i, j + 1] += np.int64(d1)
                 out[i, j + 2] += np.int64(d2)
                 out[i, j + 3] += np.int64(d3)
-        for j in range(whole, rows_b):
+        for j in range(multiple, rows_b):
             b0 = b[j, start:stop]
             for i in range(rows_a):
                 row = a[i, start:stop]
@@ -73,7 +73,7 @@ def batch_hamming(a: Words, b: Words, out: NDArray[np.int64]) -> None:
 
 
 def pack(bits: NDArray[np.uint8]) -> Words:
-    """Rows of 0/1 bytes -> rows of 64-bit words, zero-padded; which bit goes where does not matter to a distance."""
+    """Rows of 0/1 bytes -> rows of 64-bit words, zero-padded; the order of bits does not matter for distances."""
     packed = np.packbits(bits, axis=-1)
     words = -(-packed.shape[-1] // 8)
     padded = np.zeros((*packed.shape[:-1], 8 * words), np.uint8)
@@ -86,8 +86,8 @@ def cross_distances(
 ) -> NDArray[np.int64]:
     """Hamming distances of codes within each of several batches: `(batch, A, n)`, `(batch, B, n)` -> `(batch, A, B)`.
 
-    `encode` turns rows into packed codes of `length` bits. It gets a cache-sized block of rows at a time, and no more than
-    the words of b and those of one block of a are held.
+    `encode` turns rows into packed codes of `length` bits. It is called on cache-sized blocks of rows; only the words of b
+    and those of one block of a are in memory.
     """
     batches, rows_a, n = a.shape
     words = -(-length // 64)

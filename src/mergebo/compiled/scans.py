@@ -1,4 +1,4 @@
-"""Distances from all neighbours of one order to many orders, from increments instead of encodings.
+"""Distances from all neighbours of one order to many orders, computed incrementally without encoding neighbours.
 
 Every function returns changes of distance, `(moves, orders)`, moves in the order of `np.triu_indices` for swaps. The
 inner loops run over the other orders, contiguously, and become vector instructions.
@@ -18,7 +18,7 @@ Changes = NDArray[np.int16]
 
 @jit
 def displacements(a: Ints, b: Ints, reach: int, out: NDArray[np.float64]) -> None:
-    """Sums of items' displacements between all ranks of a and all of b; those by more than `reach` count as `reach`."""
+    """Sums of the items' displacements, truncated at `reach`, between all ranks of a and all of b."""
     for i in range(len(a)):
         for j in range(len(b)):
             total = 0
@@ -29,11 +29,11 @@ def displacements(a: Ints, b: Ints, reach: int, out: NDArray[np.float64]) -> Non
 
 @jit
 def kendall_swaps(order: Ints, ranks: NDArray[np.int32], out: Changes) -> None:
-    """Changes of the number of item pairs in another precedence, for every swap of two slots of `order`.
+    """Changes of the number of item pairs in opposite order, for every swap of two slots of `order`.
 
     `ranks[item, k]` is the slot of an item in the k-th other order. With sign(a, b) = +1 where the k-th order has the
-    items of slots a < b in that order and -1 where not, a swap of a and b changes sign(a, b) + sum over c between them
-    of sign(a, c) + sign(c, b); the sums are kept while b grows and a falls.
+    items of slots a < b in that order and -1 otherwise, a swap of a and b changes sign(a, b) + sum over c between them
+    of sign(a, c) + sign(c, b); the sums are updated as b grows and a falls.
     """
     n, others = ranks.shape
     before = np.zeros((n, others), np.int16)  # before[b]: sum of sign(c, b) over a < c < b
@@ -54,17 +54,17 @@ def kendall_swaps(order: Ints, ranks: NDArray[np.int32], out: Changes) -> None:
 
 @jit
 def kendall_shifts(order: Ints, ranks: NDArray[np.int32], insertions: Changes, reversals: NDArray[np.int32]) -> None:
-    """The same for insertions and reversals: `insertions[a, b]` is the item of slot a put into slot b.
+    """The same for insertions and reversals: `insertions[a, b]` moves the item of slot a to slot b.
 
     An insertion changes the sums of `kendall_swaps` on one side only; a reversal of a..b changes all pairs in it.
     """
     n, others = ranks.shape
     before = np.zeros((n, others), np.int16)
     after = np.empty(others, np.int16)
-    turned = np.empty(others, np.int32)
+    inside = np.empty(others, np.int32)
     for a in range(n - 1, -1, -1):
         after[:] = 0
-        turned[:] = 0
+        inside[:] = 0
         here = ranks[order[a]]
         offset = a * n - a * (a + 1) // 2 - a - 1
         for b in range(a + 1, n):
@@ -77,13 +77,13 @@ def kendall_shifts(order: Ints, ranks: NDArray[np.int32], insertions: Changes, r
                 into[k] = total
                 right[k] = after[k]
                 left[k] = total
-                turned[k] += total
-                reversal[k] = turned[k]
+                inside[k] += total
+                reversal[k] = inside[k]
 
 
 @jit
 def _last_ranks(rights: NDArray[np.bool_], skipped: int, side: bool) -> int:
-    """The last rank that is on this side, `skipped` left out; -1 if there is none."""
+    """The last rank on this side, ignoring `skipped`; -1 if there is none."""
     k = len(rights) - 1
     while k >= 0 and (k == skipped or rights[k] != side):
         k -= 1
@@ -92,7 +92,7 @@ def _last_ranks(rights: NDArray[np.bool_], skipped: int, side: bool) -> int:
 
 @jit
 def _shifted(rank: int, source: int, target: int) -> int:
-    """Where an element of this rank is after another one has moved from rank `source` to rank `target`."""
+    """The rank of an element after another one has moved from rank `source` to rank `target`."""
     if rank < 0:
         return rank
     moved = rank - 1 if rank > source else rank
@@ -103,10 +103,9 @@ def _shifted(rank: int, source: int, target: int) -> int:
 def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints, comparison: bool, out: Changes) -> None:
     """Changes of the Hamming distance of merge codes for every swap of two slots; `bits[bit, k]` is the k-th other code.
 
-    A swap of slots i and j exchanges their halves at their lowest common node and, below it, gives each of the two
-    another rank among the elements of its half. So tables of "element moves to rank" for every node, made from the
-    children upwards, give each swap in a few additions. `starts` says where a node's table begins; a child that is a
-    single slot has none (-1).
+    A swap of slots i and j exchanges their halves at their lowest common node and, below it, changes the rank of
+    each among the elements of its half. Tables of "element moves to rank" for every node, built bottom-up, give each swap
+    in a few additions. `starts` is the start of each node's table; a child that is a single slot has none (-1).
     """
     n, others = len(order), bits.shape[1]
     size_of_tables = 0
@@ -124,14 +123,14 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
         for k in range(size):
             rank[by_rank[k]] = k
             ones[k + 1] = ones[k] + rights[k]
-        # gain[k]: what a bit that turns from 0 to 1 at rank k adds; nothing where the bit is implied.
+        # gain[k]: change of the distance if the bit at rank k flips from 0 to 1; zero if the bit is implied.
         gain = np.zeros((size + 1, others), np.int16)
         for k in range(width):
             for q in range(others):
                 gain[k, q] = 1 - 2 * np.int16(bits[offset + k, q])
-        forward = np.zeros((size + 1, others), np.int16)  # what moving the ranks q < k down by one changes, summed up to k
-        backward = np.zeros((size + 1, others), np.int16)  # and up by one, up to and including k
-        rest = np.zeros((size + 1, others), np.int16)  # sum of gain from k on: a whole final run
+        forward = np.zeros((size + 1, others), np.int16)  # cumulative change if the ranks q < k move down by one
+        backward = np.zeros((size + 1, others), np.int16)  # and if those up to and including k move up by one
+        rest = np.zeros((size + 1, others), np.int16)  # sum of gain from k on: a final run
         for k in range(size - 1):
             step = np.int16(rights[k + 1]) - np.int16(rights[k])
             for q in range(others):
@@ -146,10 +145,10 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
         left_table, right_table = starts[m, 1], starts[m, 2]
         left_size, right_size = middle - low, high - middle
 
-        nothing = rest[size]  # zeros: for what is not there
+        zeros = rest[size]  # for missing terms
         old_run = rest[run if comparison else size]
 
-        # Elements that get another rank in this node; at the root (the first node) none can.
+        # Elements that change their rank in this node; impossible at the root (the first node).
         for element in range(size if m else 0):
             a = rank[element]
             side = rights[a]
@@ -161,15 +160,15 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
             for b in range(size):
                 if b == a:
                     continue
-                turn = np.int16(side) - np.int16(rights[b])
+                flip = np.int16(side) - np.int16(rights[b])
                 if b > a:
                     same = ones[b + 1] - 1 if side else b - ones[b + 1]
                     into, out_of = forward[b], forward[a]
                 else:
                     same = ones[b] if side else b - ones[b]
                     into, out_of = backward[a], backward[b]
-                below = tables[child + child_row * child_size + same] if child >= 0 else nothing
-                new_run, new_sign = nothing, np.int16(0)
+                below = tables[child + child_row * child_size + same] if child >= 0 else zeros
+                new_run, new_sign = zeros, np.int16(0)
                 if comparison:
                     new_right, new_left = _shifted(other_right, a, b), _shifted(other_left, a, b)
                     if side:
@@ -180,7 +179,7 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
                     new_sign = np.int16(1) if new_left > new_right else np.int16(-1)
                 row, there = tables[starts[m, 0] + element * size + b], gain[b]
                 for q in range(others):
-                    change = turn * there[q] + into[q] - out_of[q] + below[q]
+                    change = flip * there[q] + into[q] - out_of[q] + below[q]
                     row[q] = change + new_sign * new_run[q] - run_sign * old_run[q]
 
         # Swaps across this node's halves.
@@ -190,7 +189,7 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
             for j in range(left_size, size):
                 b = rank[j]
                 slot_i, slot_j = low + i, low + j
-                left_below = right_below = new_run = nothing
+                left_below = right_below = new_run = zeros
                 if left_table >= 0:
                     left_below = tables[left_table + i * left_size + b - ones[b] - (1 if a < b else 0)]
                 if right_table >= 0:
@@ -209,13 +208,13 @@ def merge_swaps(order: Ints, bits: NDArray[np.uint8], nodes: Nodes, starts: Ints
 
 
 def table_starts(nodes: Nodes) -> Ints:
-    """For each node where its own table and those of its left and right child begin; -1 for a child that is one slot."""
-    begins, total = {}, 0
+    """For each node the start of its table and of those of its children; -1 for a child that is one slot."""
+    offsets, total = {}, 0
     for low, _, high, *_ in nodes.tolist()[1:]:
-        begins[low, high] = total
+        offsets[low, high] = total
         total += (high - low) ** 2
     rows = [
-        (begins.get((low, high), -1), begins.get((low, middle), -1), begins.get((middle, high), -1))
+        (offsets.get((low, high), -1), offsets.get((low, middle), -1), offsets.get((middle, high), -1))
         for low, middle, high, *_ in nodes.tolist()
     ]
     return np.array(rows, np.int64).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Figures of a report. A method has the same colour and the same line in all of them; the colours suit the colour-blind."""
+"""Figures of a report. A method has the same colour and line style in all of them; the palette is colour-blind safe."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from mergebo._names import read_call
+from mergebo._style import STYLE
 from mergebo._typing import Floats
-from mergebo.calls import read_call
 from mergebo.errors import extra
 from mergebo.experiments.metrics import simple_regret
-from mergebo.experiments.results import Runs, method_order
+from mergebo.experiments.runs import CaseRuns, method_order
 from mergebo.experiments.statistics import Estimate
 from mergebo.experiments.tables import quoted_figure
-from mergebo.look import LOOK
 
 with extra("plot"):
     from matplotlib import rc_context
@@ -22,7 +22,7 @@ with extra("plot"):
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-HUES = {
+COLOURS = {
     "auto": "#CC3311",
     "mergebo": "#0072B2",
     "bops-h": "#D55E00",
@@ -38,33 +38,33 @@ HUES = {
     "optuna-tpe": "#999933",
     "optuna-gp": "#999933",
 }
-"""The colour of a method, whatever its settings; after Okabe and Ito, and Tol. Others are grey."""
+"""The colour of each method, whatever its settings; after Okabe and Ito, and Tol. Other methods are grey."""
 
 LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 MARKERS = ("o", "s", "D", "^", "v")
-"""Lines and markers tell apart those that share a colour."""
+"""Lines and markers distinguish methods of the same colour."""
 
 
 def styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Colour, line and marker of each method."""
-    drawn: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     used: dict[str, int] = {}
     for method in sorted(methods, key=method_order):
         name, _ = read_call(method)
-        colour = HUES.get(name, HUES["random"])
+        colour = COLOURS.get(name, COLOURS["random"])
         k = used[colour] = used.get(colour, -1) + 1
-        drawn[method] = {"color": colour, "linestyle": LINES[k % len(LINES)], "marker": MARKERS[k % len(MARKERS)]}
-    return drawn
+        found[method] = {"color": colour, "linestyle": LINES[k % len(LINES)], "marker": MARKERS[k % len(MARKERS)]}
+    return found
 
 
-def convergence(group: str, runs: Sequence[Runs], look: Mapping[str, dict[str, Any]]) -> tuple[Figure, str]:
-    """What is left to gain after each evaluation, mean and one standard deviation over runs; with its caption.
+def convergence(group: str, runs: Sequence[CaseRuns], style_of: Mapping[str, dict[str, Any]]) -> tuple[Figure, str]:
+    """Convergence curves, mean and one standard deviation over runs, with the caption.
 
-    The regret on a logarithmic axis; of several instances, the regret in units of what random search leaves with the
-    full budget; without a reference, the best value on a plain axis.
+    They show the regret on a logarithmic axis; for several instances, relative to the regret of random search with the
+    full budget; without a reference, the best value on a linear axis.
     """
-    methods = [method for method in look if any(method in each.records for each in runs)]
-    label, said = _measure(runs)
+    methods = [method for method in style_of if any(method in each.records for each in runs)]
+    label, quantity = _measure(runs)
     curves = {
         method: np.concatenate([_curve(each, method, label) for each in runs if method in each.records])
         for method in methods
@@ -73,13 +73,13 @@ def convergence(group: str, runs: Sequence[Runs], look: Mapping[str, dict[str, A
     deviations = {method: curve.std(axis=0, ddof=min(1, len(curve) - 1)) for method, curve in curves.items()}
     initial, budget = runs[0].case.initial, runs[0].case.budget
     logarithmic = label != "best value"
-    with rc_context(LOOK):
+    with rc_context(STYLE):
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
         axes = figure.add_subplot()
         floor = _logarithmic(axes, list(means.values()), list(deviations.values())) if logarithmic else -np.inf
         evaluations = np.arange(1, budget + 1)
         for method in methods:
-            style = {key: look[method][key] for key in ("color", "linestyle")}
+            style = {key: style_of[method][key] for key in ("color", "linestyle")}
             mean, deviation = means[method], deviations[method]
             low, middle, high = (np.maximum(each, floor) for each in (mean - deviation, mean, mean + deviation))
             axes.fill_between(evaluations, low, high, color=style["color"], alpha=0.1, linewidth=0)
@@ -93,18 +93,16 @@ def convergence(group: str, runs: Sequence[Runs], look: Mapping[str, dict[str, A
     runs_each = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     of = f"{len(runs)} instances with {runs_each} seeds each" if len(runs) > 1 else f"{runs_each} seeds"
     bottom = (
-        " A curve that runs along the bottom has reached the reference."
-        if min(each.min() for each in means.values()) <= floor
-        else ""
+        " A curve along the bottom has reached the reference." if min(each.min() for each in means.values()) <= floor else ""
     )
     return figure, (
-        f"{group}: {said} after each evaluation. Mean and one standard deviation over {of}; left of the dotted line is the "
-        f"initial design.{bottom}"
+        f"{group}: {quantity} after each evaluation. Mean and one standard deviation over {of}; the initial design is "
+        f"to the left of the dotted line.{bottom}"
     )
 
 
 def _logarithmic(axes: Axes, means: Sequence[Floats], deviations: Sequence[Floats]) -> float:
-    """Make the axis of regrets logarithmic, from what is returned: below every mean but those that are zero."""
+    """Make the regret axis logarithmic. Returns its lower limit, which is below every mean that is not zero."""
     positive = np.concatenate([mean[mean > 0] for mean in means])
     least, most = (float(positive.min()), float(positive.max())) if len(positive) else (1.0, 1.0)
     floor, top = least / 2, 2 * most
@@ -115,43 +113,43 @@ def _logarithmic(axes: Axes, means: Sequence[Floats], deviations: Sequence[Float
     axes.set_yscale("log")
     axes.set_ylim(floor, top)
     marks = (1, 1.5, 2, 3, 4, 6, 8) if top < 8 * floor else (1, 2, 5) if top < 1e3 * floor else (1,)
-    # Within a factor of two the axis is nearly plain, and those marks may be one or none.
+    # Within a factor of two the axis is nearly linear and has at most one of those marks.
     axes.yaxis.set_major_locator(LogLocator(subs=marks) if top > 2 * floor else MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: quoted_figure(value)))
     return floor
 
 
-def _measure(runs: Sequence[Runs]) -> tuple[str, str]:
-    """What a figure of convergence shows: the label of its axis, and its words in the caption."""
-    if any(each.reference is None for each in runs):
+def _measure(runs: Sequence[CaseRuns]) -> tuple[str, str]:
+    """What the convergence curves show: the label of the axis, and the text in the caption."""
+    if any(each.reference_value is None for each in runs):
         return "best value", "best value"
     if len(runs) == 1:
         return "regret", "simple regret"
-    return "regret / regret of random search", "simple regret, as a share of what random search leaves with the full budget,"
+    return "regret / regret of random search", "simple regret, relative to that of random search with the full budget,"
 
 
-def _curve(runs: Runs, method: str, label: str) -> Floats:
+def _curve(runs: CaseRuns, method: str, label: str) -> Floats:
     best = runs.best(method)
-    if runs.reference is None or label == "best value":
+    if runs.reference_value is None or label == "best value":
         return best
-    regret = simple_regret(best, runs.reference)
+    regret = simple_regret(best, runs.reference_value)
     if label == "regret":
         return regret
-    left = runs.random_at(runs.case.budget) - runs.reference
-    return regret / left if left > 0 else regret
+    random_regret = runs.random_at(runs.case.budget) - runs.reference_value
+    return regret / random_regret if random_regret > 0 else regret
 
 
-def rank_plot(ranks: Mapping[str, Estimate], look: Mapping[str, dict[str, Any]]) -> Figure:
-    """Mean ranks with their intervals, the best on top."""
+def rank_plot(ranks: Mapping[str, Estimate], style_of: Mapping[str, dict[str, Any]]) -> Figure:
+    """Mean ranks with their intervals, the best at the top."""
     methods = sorted(ranks, key=lambda method: ranks[method].mean)
-    with rc_context(LOOK):
+    with rc_context(STYLE):
         figure = Figure(figsize=(6.4, 0.9 + 0.36 * len(methods)), layout="constrained")
         axes = figure.add_subplot()
-        for place, method in enumerate(methods):
-            _dot(axes, ranks[method].mean, place, ranks[method].interval, look[method])
+        for y, method in enumerate(methods):
+            _dot(axes, ranks[method].mean, y, ranks[method].interval, style_of[method])
             axes.annotate(
-                f"{ranks[method].mean:.2f}", (ranks[method].mean, place), xytext=(0, 6), textcoords="offset points",
+                f"{ranks[method].mean:.2f}", (ranks[method].mean, y), xytext=(0, 6), textcoords="offset points",
                 ha="center", va="bottom", fontsize=8,
             )  # fmt: skip
         axes.set_yticks(range(len(methods)), methods)
@@ -161,27 +159,27 @@ def rank_plot(ranks: Mapping[str, Estimate], look: Mapping[str, dict[str, Any]])
     return figure
 
 
-def score_plot(scores: Mapping[str, Mapping[str, Estimate]], look: Mapping[str, dict[str, Any]]) -> Figure:
+def score_plot(scores: Mapping[str, Mapping[str, Estimate]], style_of: Mapping[str, dict[str, Any]]) -> Figure:
     """Scores by class and method, with standard errors."""
-    methods = [method for method in look if any(method in row for row in scores.values())]
+    methods = [method for method in style_of if any(method in row for row in scores.values())]
     step = 0.8 / max(1, len(methods))
-    with rc_context(LOOK):
+    with rc_context(STYLE):
         figure = Figure(figsize=(6.4, 1.3 + max(0.34, 0.085 * len(methods)) * len(scores)), layout="constrained")
         axes = figure.add_subplot()
-        for place, row in enumerate(scores.values()):
-            if place % 2:
-                axes.axhspan(place - 0.5, place + 0.5, color="#F5F5F5", linewidth=0)
+        for y, row in enumerate(scores.values()):
+            if y % 2:
+                axes.axhspan(y - 0.5, y + 0.5, color="#F5F5F5", linewidth=0)
             for k, method in enumerate(methods):
                 if method in row:
                     value = row[method]
                     bar = None if value.error is None else (value.mean - value.error, value.mean + value.error)
-                    at = place + (k - (len(methods) - 1) / 2) * step
+                    at = y + (k - (len(methods) - 1) / 2) * step
                     _dot(
                         axes,
                         value.mean,
                         at,
                         bar,
-                        look[method],
+                        style_of[method],
                         size=4.5,
                         label=method if method not in axes.get_legend_handles_labels()[1] else None,
                     )
@@ -189,7 +187,7 @@ def score_plot(scores: Mapping[str, Mapping[str, Estimate]], look: Mapping[str, 
         axes.axvline(1, color="#8C8C8C", linewidth=0.8)
         axes.set_yticks(range(len(scores)), list(scores))
         axes.tick_params(axis="y", length=0)
-        axes.set(xlabel="score (0 as random search, 1 as the reference)", ylim=(len(scores) - 0.5, -0.5))
+        axes.set(xlabel="score (0: random search, 1: reference)", ylim=(len(scores) - 0.5, -0.5))
         axes.grid(True, axis="x")
         _legend_below(figure, axes)
     return figure
@@ -204,7 +202,7 @@ def _dot(
     size: float = 6,
     label: str | None = None,
 ) -> None:
-    """A point with a bar from one end to the other."""
+    """A point with an error bar."""
     reach = None if bar is None else np.array([[max(0.0, x - bar[0])], [max(0.0, bar[1] - x)]])
     axes.errorbar(x, y, xerr=reach, fmt=style["marker"], color=style["color"], markersize=size, elinewidth=1.3, label=label)
 

@@ -1,7 +1,7 @@
-"""What is measured of a run: the regret it leaves, how fast it got there, and how it does beside random search.
+"""Metrics of a run: regret, area under the curve, score relative to random search, evaluations to a target.
 
-All of it is a function of the values in the order of evaluation. A run that ended before its budget was spent, because there
-was nothing left to try, keeps its last best value.
+All are functions of the values in the order of evaluation. A run that exhausted the space before its budget keeps its best
+value.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mergebo._names import read_call
 from mergebo._typing import Floats
-from mergebo.calls import read_call
 from mergebo.errors import ArgumentError
 from mergebo.experiments.jobs import Job
 from mergebo.optimizers.methods import METHODS, make_method
@@ -22,10 +22,10 @@ from mergebo.optimizers.optimizer import Design
 from mergebo.problems import get
 
 SEARCHES = 200
-"""Random searches that are simulated to say how well random search does."""
+"""Simulated runs of random search, whose mean is the baseline of the scores."""
 
-ROUNDING = 1e-9
-"""Values that differ by this much of themselves are the same: the same tour, summed up from another city."""
+TOLERANCE = 1e-9
+"""Relative tolerance below which values are equal: one tour may be summed up from different cities."""
 
 
 def best_so_far(values: Sequence[float], budget: int) -> Floats:
@@ -41,17 +41,17 @@ def best_so_far(values: Sequence[float], budget: int) -> Floats:
 
 
 def simple_regret(best: ArrayLike, reference: float) -> Floats:
-    """How far the best values are from the reference, 0 if by rounding only; negative if they are better than it.
+    """The best values minus the reference, 0 if they differ only by rounding; negative if they are better.
 
     >>> simple_regret([3.0, 2.0], 2.0)
     array([1., 0.])
     """
     regret = np.asarray(best, np.float64) - reference
-    return np.where(np.abs(regret) <= ROUNDING * max(1.0, abs(reference)), 0.0, regret)
+    return np.where(np.abs(regret) <= TOLERANCE * max(1.0, abs(reference)), 0.0, regret)
 
 
 def area_under_curve(regret: ArrayLike) -> Floats:
-    """AUC: the sum of the simple regret after each evaluation, the initial ones included; over the last axis.
+    """AUC: the sum of the simple regret after each evaluation, initial ones included, over the last axis.
 
     >>> float(area_under_curve([1.0, 0.5, 0.5]))
     2.0
@@ -62,30 +62,30 @@ def area_under_curve(regret: ArrayLike) -> Floats:
 def normalised_score(best: ArrayLike, random: float, reference: float) -> Floats:
     """`(random - best) / (random - reference)`: 0 is as good as random search, 1 as good as the reference.
 
-    Not a number where random search finds the reference by itself.
+    NaN where random search reaches the reference.
 
     >>> normalised_score([8.0, 6.0, 10.0], random=8.0, reference=4.0)
     array([ 0. ,  0.5, -0.5])
     """
-    room = random - reference
-    if room <= ROUNDING * max(1.0, abs(reference)):
+    scale = random - reference
+    if scale <= TOLERANCE * max(1.0, abs(reference)):
         return np.full(np.shape(best), np.nan)
-    return (random - np.asarray(best, np.float64)) / room
+    return (random - np.asarray(best, np.float64)) / scale
 
 
 @cache
-def random_search(problem: str, budget: int, design: Design = "spread") -> Floats:
-    """The mean best value of random search after each of `budget` evaluations: of an initial design that goes on for ever.
+def random_search(problem: str, budget: int, design: Design = "stratified") -> Floats:
+    """The mean best value of random search after each of `budget` evaluations, all drawn like an initial design.
 
-    Simulated, with a fixed seed. Renaming items does not change it.
+    It is simulated with a fixed seed, and invariant to relabelling the items.
     """
-    made = get(problem)
+    found = get(problem)
     rng = np.random.default_rng(0)
 
     def search() -> Floats:
-        spread = design == "spread"
-        rows = made.space.spread_rows(range(budget), seed=rng) if spread else made.space.sample_rows(budget, seed=rng)
-        return made.evaluate_rows(rows)
+        stratified = design == "stratified"
+        rows = found.space.design_rows(range(budget), seed=rng) if stratified else found.space.sample_rows(budget, seed=rng)
+        return found.evaluate_rows(rows)
 
     searches = [search() for _ in range(SEARCHES)]
     mean: Floats = np.minimum.accumulate(searches, axis=1).mean(axis=0)
@@ -94,17 +94,17 @@ def random_search(problem: str, budget: int, design: Design = "spread") -> Float
 
 
 def evaluations_to_match(best: ArrayLike, target: float) -> int | None:
-    """How many evaluations it took to be as good as `target`; None if they were too few.
+    """Evaluations until a value as good as `target`; None if there was none.
 
     >>> evaluations_to_match([5.0, 3.0, 2.0], 3.5)
     2
     """
-    there = np.asarray(best, np.float64) <= target + ROUNDING * max(1.0, abs(target))
-    return int(np.argmax(there)) + 1 if there.any() else None
+    reached = np.asarray(best, np.float64) <= target + TOLERANCE * max(1.0, abs(target))
+    return int(np.argmax(reached)) + 1 if reached.any() else None
 
 
 def median_evaluations(counts: Iterable[int | None]) -> float | None:
-    """The median, where None is more than any number: None if half of the runs or more never got there.
+    """The median, with None as infinity: None if at least half of the runs never reached the target.
 
     >>> median_evaluations([10, None, 20]), median_evaluations([10, None])
     (20.0, None)
@@ -114,7 +114,7 @@ def median_evaluations(counts: Iterable[int | None]) -> float | None:
 
 
 def feature_length(job: Job) -> int | None:
-    """Number of comparisons by which the job's method tells orders apart; None if it has no such features.
+    """Number of comparisons in the features of the job's method; None if it has no such features.
 
     >>> feature_length(Job("tsp:random(n=15)", "mergebo", seed=0, budget=9, initial=5))
     45

@@ -1,8 +1,7 @@
-"""The figures of the paper that mergebo comes from, in plain numbers: its units are multiplied out.
+"""Published figures of MergeBO (Xie & Chen, ICLR 2026), with the units of its tables multiplied out.
 
-Regret after the budget and AUC are quoted, for each of its problems; its sign tests are not. Of its instances only
-qap:chr15a is the same here, so the figures of other problems cannot be compared with ours as numbers; the order of methods
-can.
+Regret after the budget and AUC are quoted for each of its problems; its sign tests are not. Only qap:chr15a is the same
+instance here. For the other problems, the order of methods can be compared, but not the numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ class Figure:
 
     regret: float
     deviation: float | None
-    """Standard deviation of the regret over seeds, where it is quoted."""
+    """Standard deviation of the regret over seeds, where published."""
     auc: float
 
 
 def _row(unit: float, auc_unit: float, **cells: tuple[float, float] | tuple[float, float, float]) -> dict[str, Figure]:
-    """Cells (regret, AUC) or (regret, deviation, AUC), by method, in the table's units."""
+    """Cells (regret, AUC) or (regret, deviation, AUC) by method, in the units of the table."""
     return {
         method.replace("_", "-"): Figure(cell[0] * unit, cell[1] * unit if len(cell) == 3 else None, cell[-1] * auc_unit)
         for method, cell in cells.items()
@@ -29,7 +28,7 @@ def _row(unit: float, auc_unit: float, **cells: tuple[float, float] | tuple[floa
 
 
 SAME_DATA = ("qap:chr15a",)
-"""Problems that are the paper's own instance."""
+"""Problems that are the instance of the paper."""
 
 PUBLISHED: dict[str, dict[str, dict[str, Figure]]] = {
     "paper-low": {

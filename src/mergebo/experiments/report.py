@@ -1,4 +1,4 @@
-"""A folder of records as a page to read, tables to paste and figures to compare with: `mergebo bench report DIR`."""
+"""Reports of benchmark runs: a page, tables for LaTeX and metrics as JSON. `mergebo bench report DIR` writes them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from mergebo._typing import Floats
 from mergebo.errors import extra, require, unknown_choice
-from mergebo.experiments.comparison import Comparison, Worst, compare_runs, mean_ranks, mean_score, worst_class
+from mergebo.experiments.comparison import Comparison, WorstClass, compare_runs, mean_ranks, mean_score, worst_class
 from mergebo.experiments.jobs import Record
-from mergebo.experiments.results import ALL, Runs, Section, read_records, sections
+from mergebo.experiments.runs import ALL, CaseRuns, SuiteRuns, read_records, sections
 from mergebo.experiments.statistics import Estimate
-from mergebo.experiments.summaries import findings, focus, further_tables, main_tables, remarks, setup
+from mergebo.experiments.summaries import caveats, findings, focal_method, further_tables, main_tables, setup
 from mergebo.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -31,34 +31,34 @@ class Drawing:
     """A figure in a report."""
 
     path: str
-    """Of the PNG, from the folder of the report."""
+    """Path of the PNG, relative to the folder of the report."""
     title: str
     caption: str
     source: str
-    """The figure itself, as the address of an image."""
+    """The figure as a data URI."""
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """What a report says of one suite."""
+    """The section of a report on one suite."""
 
     title: str
-    about: str
+    description: str
     setup: list[tuple[str, str]]
     findings: list[str]
-    remarks: list[str]
+    caveats: list[str]
     tables: list[Table]
     figures: list[Drawing]
     curves: list[Drawing]
     further: list[Table]
 
 
-def report(folder: str | Path, ours: str = "", *, progress: bool = False) -> Path:
-    """Write the report of a folder of records into it: the path of its page.
+def report(folder: str | Path, focal: str = "", *, progress: bool = False) -> Path:
+    """Write the report on a folder of records into that folder; returns the path of the page.
 
-    The others are compared with the method `ours`; by default with auto or mergebo.
-    `report.html` needs no other file; `report.md` shows `figures/*.png`; `tables.tex` has all tables; `metrics.json` has
-    all figures, the same for the same records in any order, and `timings.json` what depends on the machine.
+    The other methods are compared with the focal method, by default auto or mergebo.
+    `report.html` is self-contained; `report.md` shows `figures/*.png`; `tables.tex` has all tables; `metrics.json` has
+    all numbers, which do not depend on the order of the records; `timings.json` has those that depend on the machine.
     """
     require("bench", "jinja2")  # before anything is simulated
     from rich.console import Console
@@ -66,47 +66,47 @@ def report(folder: str | Path, ours: str = "", *, progress: bool = False) -> Pat
 
     target = Path(folder)
     records = read_records(target)
-    found = sections(records, ours)
-    _check_method(folder, ours, found)
+    found = sections(records, focal)
+    _check_method(folder, focal, found)
     (target / "figures").mkdir(exist_ok=True)
-    shown: dict[str, Any] = {"console": Console(stderr=True), "transient": True, "disable": not progress}
-    for runs in track([runs for section in found for runs in section.runs], "random search, to compare with", **shown):
-        _ = runs.random  # simulated, and remembered: what takes the time in large problems
-    chapters = _chapters(track(found, "tables and figures", **shown), found, target)
+    bar: dict[str, Any] = {"console": Console(stderr=True), "transient": True, "disable": not progress}
+    for runs in track([runs for section in found for runs in section.runs], "simulating random search", **bar):
+        _ = runs.random  # simulated and cached: this takes most of the time for large problems
+    chapters = _chapters(track(found, "tables and figures", **bar), found, target)
     for name in ("report.html", "report.md"):
         (target / name).write_text(_rendered(name, chapters, records), encoding="utf-8")
     tables = [table.titled(each.title) for each in chapters for table in (*each.tables, *each.further)]
     (target / "tables.tex").write_text("\n".join(table.latex() for table in tables), encoding="utf-8")
-    _write_json(target / "metrics.json", metrics(records, ours))
+    _write_json(target / "metrics.json", metrics(records, focal))
     _write_json(target / "timings.json", timings(records))
     return target / "report.html"
 
 
-def page(folder: str | Path, ours: str = "") -> str:
-    """`report.html` as text, from the records; nothing is written.
+def page(folder: str | Path, focal: str = "") -> str:
+    """The text of `report.html`; writes nothing.
 
-    The values of random search are read from `metrics.json` where it has them for the same case, instead of simulated.
+    The values of random search are read from `metrics.json` if it has them for the same case, and simulated otherwise.
     """
     records = read_records(folder)
-    found = [_remembered(section, Path(folder)) for section in sections(records, ours)]
-    _check_method(folder, ours, found)
+    found = [_with_saved_random(section, Path(folder)) for section in sections(records, focal)]
+    _check_method(folder, focal, found)
     return _rendered("report.html", _chapters(found, found), records)
 
 
-def _check_method(folder: str | Path, ours: str, found: Sequence[Section]) -> None:
+def _check_method(folder: str | Path, focal: str, found: Sequence[SuiteRuns]) -> None:
     known = sorted({method for section in found for method in section.methods})
-    if ours and ours not in known:
-        raise unknown_choice(f"method in {folder}", ours, known)
+    if focal and focal not in known:
+        raise unknown_choice(f"method in {folder}", focal, known)
 
 
-def _remembered(section: Section, folder: Path) -> Section:
-    """The section with the values of random search from `metrics.json`, for those of its cases that have not changed."""
+def _with_saved_random(section: SuiteRuns, folder: Path) -> SuiteRuns:
+    """The section with the values of random search in `metrics.json`, for cases that have not changed."""
     path = folder / "metrics.json"
     suites = json.loads(path.read_text(encoding="utf-8"))["suites"] if path.exists() else {}
     cases = suites.get(section.title, {}).get("cases", {})
 
-    def known(runs: Runs) -> dict[int, float]:
-        case = json.loads(json.dumps({**asdict(runs.case), "reference": runs.reference}))
+    def known(runs: CaseRuns) -> dict[int, float]:
+        case = json.loads(json.dumps({**asdict(runs.case), "reference": runs.reference_value}))
         saved = cases.get(section.label(runs), {})
         if any(saved.get(key) != value for key, value in case.items()):
             return {}
@@ -115,16 +115,16 @@ def _remembered(section: Section, folder: Path) -> Section:
     return replace(section, runs=tuple(replace(runs, simulated=known(runs)) for runs in section.runs))
 
 
-def _chapters(shown: Iterable[Section], found: Sequence[Section], folder: Path | None = None) -> list[Chapter]:
-    """The chapters of a report, where a method has one style in all figures; PNGs are written if there is a folder."""
+def _chapters(selected: Iterable[SuiteRuns], found: Sequence[SuiteRuns], folder: Path | None = None) -> list[Chapter]:
+    """The chapters of a report. A method has the same style in all figures; PNGs are written if a folder is given."""
     from mergebo.experiments.figures import styles
 
-    look = styles({method for section in found for method in section.methods})
-    return [_chapter(section, look, folder) for section in shown]
+    style_of = styles({method for section in found for method in section.methods})
+    return [_chapter(section, style_of, folder) for section in selected]
 
 
 def _rendered(name: str, chapters: Sequence[Chapter], records: Sequence[Record]) -> str:
-    """The report that the template of this name makes."""
+    """The report rendered with the template of this name."""
     with extra("bench"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -140,19 +140,19 @@ def _rendered(name: str, chapters: Sequence[Chapter], records: Sequence[Record])
     )
 
 
-def metrics(records: Sequence[Record], ours: str = "") -> dict[str, Any]:
-    """Every figure of a report but the timings: a function of what was run and what came out, of nothing else.
+def metrics(records: Sequence[Record], focal: str = "") -> dict[str, Any]:
+    """All numbers of a report but the timings; a function of the jobs and their values alone.
 
-    Lists go from the full budget down to the smallest that is reported.
+    Lists run from the full budget to the smallest that is reported.
     """
     return {
-        "suites": {section.title: _section_metrics(section) for section in sections(records, ours)},
+        "suites": {section.title: _section_metrics(section) for section in sections(records, focal)},
         "failed": sorted(record.job.key for record in records if record.error),
     }
 
 
 def timings(records: Sequence[Record]) -> dict[str, Any]:
-    """Mean seconds per ask and fit, and of a whole run; and the versions that were used."""
+    """Mean seconds per ask, per fit and per run, and the package versions."""
     seconds = {
         section.title: {
             section.label(runs): {
@@ -169,32 +169,38 @@ def timings(records: Sequence[Record]) -> dict[str, Any]:
     return {"seconds": seconds, "versions": _versions(records)}
 
 
-def _section_metrics(section: Section) -> dict[str, Any]:
-    ours = focus(section)
-    others = [method for method in section.methods if method != ours]
+def _section_metrics(section: SuiteRuns) -> dict[str, Any]:
+    focal = focal_method(section)
+    others = [method for method in section.methods if method != focal]
     parts = {**section.parts, ALL: list(section.runs)}
-    stages = range(max(len(runs.budgets) for runs in section.runs))
+    checkpoints = range(max(len(runs.budgets) for runs in section.runs))
     return {
         "cases": {section.label(runs): _case_metrics(runs) for runs in section.runs},
         "absent": [case.problem for case in section.absent],
         "instances": {part: {"run": len(runs), "planned": section.size(part)} for part, runs in parts.items()},
         "ranks": {method: asdict(rank) for method, rank in mean_ranks(section).items()},
         "scores": {
-            part: {method: [_dict(mean_score(runs, method, stage)) for stage in stages] for method in section.methods}
+            part: {
+                method: [_dict(mean_score(runs, method, checkpoint)) for checkpoint in checkpoints]
+                for method in section.methods
+            }
             for part, runs in parts.items()
         },
-        "compared": ours,
+        "compared": focal,
         "against": {
             other: {
-                part: [_dict(compare_runs(runs, ours, other, stage)) for stage in stages] for part, runs in parts.items()
+                part: [_dict(compare_runs(runs, focal, other, checkpoint)) for checkpoint in checkpoints]
+                for part, runs in parts.items()
             }
             for other in others
         },
-        "worst": {other: [_dict(worst_class(section, ours, other, stage)) for stage in stages] for other in others},
-        # Ours with a smaller budget against the other with the full one.
-        "sooner": {
+        "worst": {
+            other: [_dict(worst_class(section, focal, other, checkpoint)) for checkpoint in checkpoints] for other in others
+        },
+        # The focal method at a smaller budget against the others at the full one.
+        "at_smaller_budget": {
             other: {
-                part: [_dict(compare_runs(runs, ours, other, stage, 0)) for stage in stages[1:]]
+                part: [_dict(compare_runs(runs, focal, other, checkpoint, 0)) for checkpoint in checkpoints[1:]]
                 for part, runs in parts.items()
             }
             for other in others
@@ -202,24 +208,24 @@ def _section_metrics(section: Section) -> dict[str, Any]:
     }
 
 
-def _dict(found: Comparison | Estimate | Worst | None) -> dict[str, Any] | None:
+def _dict(found: Comparison | Estimate | WorstClass | None) -> dict[str, Any] | None:
     return asdict(found) if found else None
 
 
-def _case_metrics(runs: Runs) -> dict[str, Any]:
+def _case_metrics(runs: CaseRuns) -> dict[str, Any]:
     return {
         **asdict(runs.case),
-        "reference": runs.reference,
+        "reference": runs.reference_value,
         "random": {str(budget): runs.random_at(budget) for budget in runs.budgets},
         "methods": {
             method: {
                 "seeds": runs.seeds(method),
                 **{
                     str(budget): {
-                        "best": _spread(runs.best(method)[:, budget - 1]),
-                        "regret": _spread(runs.regret(method, budget)),
-                        "auc": _spread(runs.auc(method, budget)),
-                        "score": _spread(runs.score(method, budget)),
+                        "best": _mean_and_deviation(runs.best(method)[:, budget - 1]),
+                        "regret": _mean_and_deviation(runs.regret(method, budget)),
+                        "auc": _mean_and_deviation(runs.auc(method, budget)),
+                        "score": _mean_and_deviation(runs.score(method, budget)),
                     }
                     for budget in runs.budgets
                 },
@@ -229,42 +235,41 @@ def _case_metrics(runs: Runs) -> dict[str, Any]:
     }
 
 
-def _spread(values: Floats | None) -> dict[str, float | None] | None:
+def _mean_and_deviation(values: Floats | None) -> dict[str, float | None] | None:
     if values is None:
         return None
     return {"mean": float(values.mean()), "deviation": float(values.std(ddof=1)) if len(values) > 1 else None}
 
 
-def _chapter(section: Section, look: dict[str, dict[str, Any]], folder: Path | None) -> Chapter:
+def _chapter(section: SuiteRuns, style_of: dict[str, dict[str, Any]], folder: Path | None) -> Chapter:
     from mergebo.experiments.figures import convergence, rank_plot, score_plot
 
     figures = []
     ranks = mean_ranks(section)
     if ranks:
-        several = "; bars are 95 % bootstrap intervals over problems" if len(section.runs) > 1 else ""
+        intervals = "; bars are 95 % bootstrap intervals over problems" if len(section.runs) > 1 else ""
         caption = (
-            f"Mean rank of the final value{several}. Within a problem, ranks are taken seed by seed, over the seeds that "
-            "all have, and averaged; methods "
-            "that were not run on all problems are left out."
+            f"Mean rank of the final value{intervals}. Within a problem, ranks are averaged over the seeds that all "
+            "methods have in common; methods that were not run on all problems are left out."
         )
-        figures.append(_draw(rank_plot(ranks, look), caption, folder, section.title, "Mean ranks"))
+        figures.append(_draw(rank_plot(ranks, style_of), caption, folder, section.title, "Mean ranks"))
     scores = {
         group: {method: score for method in section.methods if (score := mean_score(runs, method))}
         for group, runs in section.groups.items()
     }
     scores = {group: row for group, row in scores.items() if row}
     if scores:
-        caption = (
-            "Mean score with the full budget, by class; bars are standard errors over instances, where there are several."
-        )
-        figures.append(_draw(score_plot(scores, look), caption, folder, section.title, "Scores"))
-    curves = [_draw(*convergence(group, runs, look), folder, section.title, group) for group, runs in section.groups.items()]
+        caption = "Mean score at the full budget, by class; bars are standard errors over instances, if there are several."
+        figures.append(_draw(score_plot(scores, style_of), caption, folder, section.title, "Scores"))
+    curves = [
+        _draw(*convergence(group, runs, style_of), folder, section.title, group) for group, runs in section.groups.items()
+    ]
     return Chapter(
         section.title,
         section.about,
         setup(section),
         findings(section),
-        remarks(section),
+        caveats(section),
         main_tables(section),
         figures,
         curves,
@@ -275,13 +280,13 @@ def _chapter(section: Section, look: dict[str, dict[str, Any]], folder: Path | N
 def _draw(figure: Figure, caption: str, folder: Path | None, suite: str, title: str) -> Drawing:
     from matplotlib import rc_context
 
-    from mergebo.look import LOOK
+    from mergebo._style import STYLE
 
     path = f"figures/{re.sub(r'[^a-z0-9]+', '-', f'{suite} {title}'.lower()).strip('-')}.png"
     page = BytesIO()
-    with rc_context(LOOK):
+    with rc_context(STYLE):
         if folder is None:
-            figure.draw_without_rendering()  # the layout settles a little further each time: as far as with a PNG
+            figure.draw_without_rendering()  # each drawing changes the layout a little: draw as often as with a PNG
         else:
             figure.savefig(folder / path)
         figure.savefig(page, format="svg", metadata={"Date": None})
@@ -289,7 +294,7 @@ def _draw(figure: Figure, caption: str, folder: Path | None, suite: str, title: 
 
 
 def _versions(records: Sequence[Record]) -> dict[str, str]:
-    """Versions by package; where runs differ, all of them."""
+    """Versions by package; all of them if the runs differ."""
     seen: dict[str, set[str]] = {}
     for record in records:
         for package, version in record.made_with.items():

@@ -1,4 +1,4 @@
-"""Run jobs side by side, here or on a cluster, and keep every record as soon as it is there."""
+"""Run jobs in parallel, on this machine or on a cluster, and store each record as soon as its job ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from mergebo._progress import progress_bar
 from mergebo.errors import ArgumentError, extra
-from mergebo.experiments.jobs import Job, Record, run
+from mergebo.experiments.jobs import Job, Record, run_job
 from mergebo.experiments.store import Store
 
 logger = logging.getLogger(__name__)
@@ -24,14 +24,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the jobs that were wanted."""
+    """How many of the jobs were run, and which were not or failed."""
 
     done: int
-    """Ran now."""
-    before: int
-    """Were done already."""
-    elsewhere: tuple[Job, ...]
-    """Another runner is at work on them."""
+    """Jobs that were run now."""
+    already_done: int
+    """Jobs that had a record before."""
+    claimed_elsewhere: tuple[Job, ...]
+    """Jobs that another runner is running."""
     failed: tuple[Record, ...]
 
 
@@ -46,21 +46,21 @@ def run_jobs(
 ) -> Outcome:
     """Run the jobs that have no record in the folder yet.
 
-    Jobs that fail are recorded with their traceback, and tried again by the next run. `workers` are processes of this
+    Jobs that fail are recorded with their traceback, and retried by the next run. `workers` are processes on this
     machine; `cluster` is the address of a Dask scheduler, whose workers are used instead. `load` is a Python file that
-    every worker runs first, for methods of one's own.
+    every worker runs first, to register custom methods.
     """
     if load is not None:
-        load = Path(load).resolve()  # workers of a cluster may run in other folders
+        load = Path(load).resolve()  # workers of a cluster may have another working directory
     store = Store(folder)
     open_jobs = [job for job in jobs if not store.is_done(job)]
     ended: dict[Job, Record] = {}
     with _bar(progress, len(open_jobs), len(jobs)) as advance, warnings.catch_warnings():
-        # Workers that hold much memory after a job are replaced, which is no news: what they remember is worth little.
+        # Workers that hold much memory after a job are replaced; what they cache is cheap to compute again.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
 
         def take(waiting: Sequence[Job], workers: int) -> list[Job]:
-            """Run jobs and keep their records. If a worker process dies: the jobs that were in flight."""
+            """Run jobs and store their records. Returns the jobs that were running when a worker process died."""
             taken: list[Job] = []
             try:
                 for record in _results(_claimed(waiting, store, taken), workers, cluster, load):
@@ -83,9 +83,9 @@ def run_jobs(
         while crashed := take(waiting, workers):
             suspects += crashed
             waiting = [job for job in waiting if job not in ended and job not in suspects]
-        for job in suspects:  # each alone: which of them was it?
+        for job in suspects:  # each alone, to find the one that kills its process
             if take([job], 2) and store.claim(job):
-                keep(Record(job, error="the worker process was killed, perhaps for want of memory"))
+                keep(Record(job, error="the worker process was killed, perhaps because it ran out of memory"))
     elsewhere = tuple(job for job in open_jobs if job not in ended and not store.is_done(job))
     store.close()
     failed = tuple(record for record in ended.values() if record.error)
@@ -94,27 +94,27 @@ def run_jobs(
 
 @cache
 def run_file(path: str | Path) -> None:
-    """Run a Python file, such as one that adds to `METHODS`; once in a process."""
+    """Run a Python file, such as one that adds to `METHODS`, once per process."""
     file = Path(path).resolve()
     if file.suffix != ".py" or not file.is_file():
-        raise ArgumentError(f"what is loaded is a Python file, such as mine.py, got {str(path)!r}")
+        raise ArgumentError(f"expected the path of a Python file, such as mine.py, got {str(path)!r}")
     module = ModuleType(file.stem)
     sys.modules.setdefault(file.stem, module)  # dataclasses look for their module there
     exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
 
 
 def attempt(job: Job, load: str | Path | None = None) -> Record:
-    """Do a job; whatever goes wrong is in the record."""
+    """Run a job; if it fails, the record has the traceback."""
     try:
         if load is not None:
             run_file(load)
-        return run(job)
+        return run_job(job)
     except Exception:
         return Record(job, error=traceback.format_exc())
 
 
 def _claimed(jobs: Iterable[Job], store: Store, taken: list[Job]) -> Iterator[Job]:
-    """The jobs that can be had, each claimed just before it is sent off."""
+    """The jobs that no other runner has claimed, each claimed just before it is sent to a worker."""
     for job in jobs:
         if store.claim(job):
             taken.append(job)
@@ -122,7 +122,7 @@ def _claimed(jobs: Iterable[Job], store: Store, taken: list[Job]) -> Iterator[Jo
 
 
 def _results(jobs: Iterable[Job], workers: int, cluster: str | None, load: str | Path | None) -> Iterator[Record]:
-    """Records in the order in which they are finished. Few jobs are sent ahead, so that other runners find some to do."""
+    """Records in the order of completion. Few jobs are dispatched ahead, so that other runners can claim the rest."""
     with extra("bench"):
         from joblib import Parallel, delayed, parallel_config
 
@@ -142,7 +142,7 @@ def _results(jobs: Iterable[Job], workers: int, cluster: str | None, load: str |
 
 
 def _worker_died(cluster: str | None) -> type[BaseException]:
-    """What is raised when a job takes its worker process down (on a cluster, several in a row)."""
+    """The error that is raised when a job kills its worker process (on a cluster, several in a row)."""
     with extra("bench"):
         died: type[BaseException]
         if cluster is not None:
@@ -158,7 +158,7 @@ def _worker_died(cluster: str | None) -> type[BaseException]:
 
 @contextmanager
 def _bar(shown: bool, count: int, total: int) -> Iterator[Callable[[Record], None]]:
-    """A progress bar with the time left, or nothing."""
+    """A progress bar with the remaining time, if `shown`."""
     if not shown or not count:
         yield lambda record: None
         return
@@ -168,7 +168,7 @@ def _bar(shown: bool, count: int, total: int) -> Iterator[Callable[[Record], Non
         def show(record: Record) -> None:
             nonlocal failures
             failures += bool(record.error)
-            said = f"{record.job.method} on {record.job.problem}, seed {record.job.seed}"
-            advance(said + (f"; {failures} failed" if failures else ""))
+            text = f"{record.job.method} on {record.job.problem}, seed {record.job.seed}"
+            advance(text + (f"; {failures} failed" if failures else ""))
 
         yield show

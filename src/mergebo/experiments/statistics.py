@@ -1,4 +1,4 @@
-"""How sure a figure is: sign tests, standard errors, bootstrap intervals. Same data, same result."""
+"""Sign tests, standard errors and bootstrap intervals. All are deterministic."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from scipy import stats
 
 from mergebo._typing import Floats
 from mergebo.errors import ShapeError
-from mergebo.experiments.metrics import ROUNDING
+from mergebo.experiments.metrics import TOLERANCE
 
 RESAMPLES = 9999
-"""Of a bootstrap."""
+"""Number of bootstrap resamples."""
 
 
 @dataclass(frozen=True)
 class SignTest:
-    """How often one of two is better in pairs."""
+    """An exact two-sided sign test."""
 
     wins: int
     ties: int
     losses: int
     p: float
-    """Of the exact two-sided binomial test that wins and losses are equally likely, ties dropped."""
+    """p-value of the exact two-sided binomial test that wins and losses are equally likely, ties dropped."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, with how sure it is."""
+    """A mean with its standard error and confidence interval."""
 
     mean: float
     error: float | None
@@ -40,13 +40,13 @@ class Estimate:
 
 
 def sign_test(a: ArrayLike, b: ArrayLike) -> SignTest:
-    """Wins of `a` over `b`, pair by pair; smaller is better, and what differs by rounding only is a tie.
+    """Wins of `a` over `b` in pairs. Smaller is better; values that differ only by rounding are ties.
 
     >>> sign_test([1, 2, 3, 4], [2, 3, 3, 5])
     SignTest(wins=3, ties=1, losses=0, p=0.25)
     """
     x, y = _pairs(a, b)
-    tie = np.abs(x - y) <= ROUNDING * np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
+    tie = np.abs(x - y) <= TOLERANCE * np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
     wins, losses = int(np.sum((x < y) & ~tie)), int(np.sum((x > y) & ~tie))
     p = float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
     return SignTest(wins, int(np.sum(tie)), losses, p)
@@ -56,7 +56,7 @@ def estimate(values: ArrayLike) -> Estimate:
     """The mean of independent values, its standard error and its bootstrap interval."""
     x = np.asarray(values, np.float64)
     if x.ndim != 1 or not len(x):
-        raise ShapeError(f"a mean needs a list of one value at least, got the shape {x.shape}")
+        raise ShapeError(f"expected a list of at least one value, got the shape {x.shape}")
     if len(x) == 1:
         return Estimate(float(x[0]), None, None, 1)
     return Estimate(float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x))), bootstrap_interval(x), len(x))
@@ -88,5 +88,5 @@ def bootstrap_interval(values: ArrayLike, *, confidence: float = 0.95, seed: int
 def _pairs(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
     x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if x.shape != y.shape or x.ndim != 1:
-        raise ShapeError(f"pairs need two lists of equal length, got the shapes {x.shape} and {y.shape}")
+        raise ShapeError(f"expected two lists of equal length, got the shapes {x.shape} and {y.shape}")
     return x, y

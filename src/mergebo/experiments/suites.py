@@ -1,4 +1,4 @@
-"""Which problems, methods, budgets and seeds make an experiment."""
+"""Benchmark suites: problems, methods, budgets and seeds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ class Case:
     """A problem with its budget."""
 
     group: str
-    """The class of problems that it is an instance of."""
+    """The class of problems that the instance belongs to."""
     problem: str
     initial: int
     budget: int
     relabelled: bool = False
     checkpoints: tuple[int, ...] = ()
-    """Smaller budgets that are reported too: methods do not know their budget, so a run contains the shorter ones."""
+    """Smaller budgets that are reported too: methods do not know their budget, so a run contains the shorter runs."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """Cases, with the methods and the seeds that belong to them."""
+    """Cases, with the methods and seeds to run on them."""
 
     about: str
     cases: tuple[Case, ...]
@@ -34,11 +34,11 @@ class Suite:
     protocol: str = ""
 
     def relabelled(self) -> Suite:
-        """The same with items renamed at random."""
+        """The same suite with items relabelled at random."""
         return replace(self, cases=tuple(replace(case, relabelled=True) for case in self.cases))
 
     def jobs(self, methods: Iterable[str] | None = None, seeds: Iterable[int] | None = None) -> list[Job]:
-        """All jobs. Seed by seed, so that what an interrupted run leaves can be compared."""
+        """All jobs, seed by seed, so that an interrupted run can be compared as far as it got."""
         return [
             Job(case.problem, method, seed, case.budget, case.initial, self.protocol, case.relabelled)
             for seed in (self.seeds if seeds is None else seeds)
@@ -48,14 +48,14 @@ class Suite:
 
 
 PAPER = ("mergebo", "bops-h", "bops-random", "spearman", "turbo", "random", "local-search")
-"""The methods that the paper compares, and a hill climber."""
+"""The methods that the paper compares, and hill climbing."""
 
 
-FRESH = range(905, 910)
-"""Seeds of generated instances that methods are judged on. They are used nowhere else."""
+HOLDOUT = range(905, 910)
+"""Seeds of the generated instances that methods are evaluated on. They are used for nothing else."""
 
 DESIGN = range(100, 103)
-"""Seeds of generated instances that methods may be designed on."""
+"""Seeds of the generated instances for designing methods."""
 
 SMALL = {
     "TSP 15": "tsp:random(n=15,seed={seed})",
@@ -92,7 +92,7 @@ THIEF = {
 
 
 def _instances(classes: Mapping[str, str], seeds: Iterable[int], budget: int, *checkpoints: int) -> tuple[Case, ...]:
-    """Generated instances, items renamed, with 20 initial points."""
+    """Generated instances with relabelled items and 20 initial points."""
     return tuple(
         Case(group, problem.format(seed=seed), 20, budget, relabelled=True, checkpoints=checkpoints)
         for group, problem in classes.items()
@@ -120,37 +120,37 @@ SUITES = {
         seeds=range(50),
         protocol="paper-high",
     ),
-    "honest": Suite(
-        "Generated instances of 13 classes, items renamed; 20 + 80 evaluations for n <= 50, 20 + 200 for n >= 100.",
+    "holdout": Suite(
+        "Generated instances of 13 classes, items relabelled; 20 + 80 evaluations for n <= 50, 20 + 200 for n >= 100.",
         (
-            *_instances(SMALL, FRESH, 100, 50),
-            *_instances({**HUNDRED, "TSP 280": "tsp:random(n=280,seed={seed})"}, FRESH, 220, 70),
+            *_instances(SMALL, HOLDOUT, 100, 50),
+            *_instances({**HUNDRED, "TSP 280": "tsp:random(n=280,seed={seed})"}, HOLDOUT, 220, 70),
         ),
         ("auto", "mergebo", "bops-h", "spearman", "combo", "turbo", "random", "local-search", "genetic"),
         seeds=range(5),
     ),
     "large": Suite(
-        "Generated instances with 300 and 1000 items, items renamed; 20 + 50 evaluations.",
-        _instances(THOUSAND, FRESH, 70),
+        "Generated instances with 300 and 1000 items, items relabelled; 20 + 50 evaluations.",
+        _instances(THOUSAND, HOLDOUT, 70),
         ("auto", "bops-h", "random", "local-search"),
         seeds=range(5),
     ),
     "thief": Suite(
-        "The travelling thief problems, items renamed; 5 + 50 and 20 + 200 evaluations.",
+        "The travelling thief problems, items relabelled; 5 + 50 and 20 + 200 evaluations.",
         (
             *(Case(group, problem, 5, 55, relabelled=True) for group, problem in THIEF.items()),
             *(Case(group, problem, 20, 220, relabelled=True, checkpoints=(70,)) for group, problem in THIEF.items()),
         ),
         ("auto", "mergebo", "bops-h", "spearman", "random", "local-search"),
-        seeds=range(10, 15),  # there is one instance of each, and methods were designed with the seeds below
+        seeds=range(10, 15),  # methods were designed on the same instances, with the seeds 0 to 9
     ),
     "design": Suite(
-        "Instances that methods may be designed on; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",
+        "Instances for designing methods; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",
         (*_instances(SMALL, DESIGN, 100, 50), *_instances(HUNDRED, DESIGN, 120, 70)),
-        ("auto", "auto(maps=False)"),
+        ("auto", "auto(embedding=False)"),
         seeds=range(3),
     ),
-    "audit": Suite(
+    "numbering": Suite(
         "How much of a gain on a280 comes from the numbering of its cities; 5 + 50 evaluations.",
         (
             Case("a280, cities as numbered", "tsp:a280-ceil", 5, 55),
@@ -160,7 +160,7 @@ SUITES = {
         seeds=range(20),
     ),
     "smoke": Suite(
-        "Seconds: that everything runs.",
+        "A smoke test that takes seconds.",
         (
             Case("TSP 8", "tsp:random(n=8,seed=900)", 5, 12, relabelled=True, checkpoints=(8,)),
             Case("Linear ordering 8", "lop:planted(n=8,seed=900)", 5, 12, relabelled=True, checkpoints=(8,)),
@@ -169,7 +169,7 @@ SUITES = {
         seeds=range(3),
     ),
 }
-"""Experiments by name."""
+"""Suites by name."""
 
 
 def get_suite(name: str, *, relabelled: bool = False) -> Suite:

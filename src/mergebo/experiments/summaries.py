@@ -1,4 +1,4 @@
-"""What a report says of a suite: its tables, and its findings in words."""
+"""The contents of a report on one suite: tables, findings, caveats and setup."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
+from mergebo._names import read_call
 from mergebo._typing import Floats
-from mergebo.calls import read_call
 from mergebo.experiments.comparison import (
     Comparison,
     compare_runs,
@@ -21,52 +21,52 @@ from mergebo.experiments.comparison import (
 )
 from mergebo.experiments.metrics import feature_length
 from mergebo.experiments.published import PUBLISHED, SAME_DATA, Figure
-from mergebo.experiments.results import ALL, Runs, Section, missing_seeds
+from mergebo.experiments.runs import ALL, CaseRuns, SuiteRuns, missing_seeds
 from mergebo.experiments.statistics import SignTest
 from mergebo.experiments.suites import SUITES
 from mergebo.experiments.tables import (
+    EMPTY,
     MINUS,
-    NOTHING,
     Table,
     best_bold,
-    fixed,
+    format_fixed,
+    format_number,
+    format_score,
+    mean_and_std,
     p_value,
     part_of,
     quoted_figure,
-    scored,
-    shown,
-    spread,
 )
 from mergebo.spaces import Permutation
 
-OURS = ("auto", "mergebo")
-"""The method that others are compared with: the first of these that was run."""
+FOCAL_METHODS = ("auto", "mergebo")
+"""The default focal method: the first of these that was run."""
 
 
-NAMED = 6
-"""Problems that a remark names one by one."""
-FEW = 5
-"""Problems below which the spread between them is hardly known."""
+MAX_NAMED = 6
+"""The number of problems up to which a caveat names each of them."""
+FEW_PROBLEMS = 5
+"""Below this number of problems, standard errors over problems are unreliable."""
 
-PARTLY = " A figure over some of the suite's problems only, where the others were not run, says over how many."
+PARTLY = " Figures that cover only some of the suite's problems say how many."
 
 
-def focus(section: Section) -> str:
-    """The method that the others are compared with: the reader's choice, ours, or else the one with the best mean rank.
+def focal_method(section: SuiteRuns) -> str:
+    """The method that the others are compared with: the user's choice, the default, or the best by mean rank.
 
-    Where figures are published, ours is the method that they are of.
+    The default is the published method for suites with published figures.
     """
-    if section.ours in section.methods:
-        return section.ours
-    names = OURS[::-1] if section.suite in PUBLISHED else OURS
-    ours = [method for name in names for method in section.methods if read_call(method)[0] == name]
+    if section.focal in section.methods:
+        return section.focal
+    names = FOCAL_METHODS[::-1] if section.suite in PUBLISHED else FOCAL_METHODS
+    defaults = [method for name in names for method in section.methods if read_call(method)[0] == name]
     ranks = mean_ranks(section)
-    return (ours or sorted(ranks, key=lambda method: ranks[method].mean) or section.methods)[0]
+    return (defaults or sorted(ranks, key=lambda method: ranks[method].mean) or section.methods)[0]
 
 
-def best_other(section: Section) -> str | None:
-    """The best of the methods that ours is compared with: by mean score where that is known, by mean rank otherwise."""
-    others = [method for method in section.methods if method != focus(section)]
+def best_other(section: SuiteRuns) -> str | None:
+    """The best method but the focal one: by mean score if that is defined, otherwise by mean rank."""
+    others = [method for method in section.methods if method != focal_method(section)]
     scores = {method: value.mean for method in others if (value := mean_score(section.runs, method))}
     if scores:
         return max(scores, key=lambda method: scores[method])
@@ -74,86 +74,88 @@ def best_other(section: Section) -> str | None:
     return min(ranks, key=lambda method: ranks[method]) if ranks else None
 
 
-def main_tables(section: Section) -> list[Table]:
-    """What a reader wants to see first."""
-    scores = [table for stage in range(_stages(section)) if (table := score_table(section, stage))]
+def main_tables(section: SuiteRuns) -> list[Table]:
+    """The main tables of a report."""
+    scores = [table for checkpoint in range(_checkpoints(section)) if (table := score_table(section, checkpoint))]
     if not PUBLISHED.get(section.suite):
         return _filled([method_table(section), *scores, *_comparisons(section)])
     return _filled([regret_table(section), rank_table(section), sign_table(section), *scores, *_comparisons(section)[1:]])
 
 
-def further_tables(section: Section) -> list[Table]:
-    """What a reader may want to look up."""
+def further_tables(section: SuiteRuns) -> list[Table]:
+    """The further tables of a report."""
     regret = [] if PUBLISHED.get(section.suite) else [regret_table(section)]
     return _filled([*regret, best_table(section), matching_table(section), timing_table(section), feature_table(section)])
 
 
 def _filled(tables: list[Table]) -> list[Table]:
-    """Those with something in them besides names."""
+    """The tables with rows and at least one column of numbers."""
     return [table for table in tables if table.rows and len(table.header) > 1]
 
 
-def _comparisons(section: Section) -> list[Table]:
+def _comparisons(section: SuiteRuns) -> list[Table]:
     if len(section.methods) < 2:
         return []
     other = best_other(section)
     tables = [sign_table(section)]
     if scored_at(section.runs):
-        stages = range(_stages(section))
-        tables += [difference_table(section, stage) for stage in stages]
-        tables += [difference_table(section, stage, 0) for stage in stages[1:]]
+        checkpoints = range(_checkpoints(section))
+        tables += [difference_table(section, checkpoint) for checkpoint in checkpoints]
+        tables += [difference_table(section, checkpoint, 0) for checkpoint in checkpoints[1:]]
     if other is not None:
-        tables.append(comparison_table(section, focus(section), other))
+        tables.append(comparison_table(section, focal_method(section), other))
     return tables
 
 
-def score_table(section: Section, stage: int = 0) -> Table | None:
-    """Mean scores by class, at the full budget or at the k-th below it. None where no score is known."""
+def score_table(section: SuiteRuns, checkpoint: int = 0) -> Table | None:
+    """Mean scores by class, at the full budget or at the k-th smaller one. None if no score is defined."""
 
-    def row(group: str, runs: Sequence[Runs], evaluations: str) -> tuple[str, ...]:
-        values = [mean_score(runs, method, stage) for method in section.methods]
-        cells = best_bold([(value.mean if value else None, scored(value)) for value in values], largest=True)
+    def row(group: str, runs: Sequence[CaseRuns], evaluations: str) -> tuple[str, ...]:
+        values = [mean_score(runs, method, checkpoint) for method in section.methods]
+        cells = best_bold([(value.mean if value else None, format_score(value)) for value in values], largest=True)
         return (group, part_of(len(runs), section.size(group)), evaluations, *cells)
 
-    reached = scored_at(section.runs, stage)
+    reached = scored_at(section.runs, checkpoint)
     if not reached:
         return None
     part = replace(section, runs=tuple(reached))
-    rows = [row(group, runs, str(runs[0].budgets[stage])) for group, runs in part.groups.items()]
+    rows = [row(group, runs, str(runs[0].budgets[checkpoint])) for group, runs in part.groups.items()]
     if len(rows) > 1:
         rows.append(row(ALL, part.runs, ""))
     note = (
-        f"(random {MINUS} method) / (random {MINUS} reference), with the mean best value of uniform random search after as "
-        "many evaluations: 0 is as good as random search, 1 as good as the best known value. Mean over instances ± standard "
-        "error over instances (none for a single one), each instance the mean of its seeds. The last row is over all "
-        "instances, of methods that were run on all of them."
+        f"(random {MINUS} method) / (random {MINUS} reference), where random is the mean best value of random search after "
+        "as many evaluations: 0 is as good as random search, 1 as good as the best known value. Mean over instances ± "
+        "standard error over instances (none for a single one), each instance the mean of its seeds. The last row is over "
+        "all instances, for methods that were run on all of them."
     )
-    where = "with the full budget" if stage == 0 else "earlier in the same runs" + (f" ({stage})" if stage > 1 else "")
+    where = (
+        "at the full budget" if checkpoint == 0 else "at a smaller budget" + (f" ({checkpoint})" if checkpoint > 1 else "")
+    )
     return Table(f"Score {where}", note, ("class", "instances", "evaluations", *section.methods), tuple(rows))
 
 
-def regret_table(section: Section) -> Table:
-    """Final regret and AUC of each case, the published figures below ours."""
+def regret_table(section: SuiteRuns) -> Table:
+    """Final regret and AUC of each case, with the published figures below."""
     published = PUBLISHED.get(section.suite, {})
     rows: list[tuple[str, ...]] = []
     for runs in section.runs:
-        if runs.reference is None:
+        if runs.reference_value is None:
             continue
-        theirs = published.get(runs.case.group, {})
-        here = ", here" if theirs else ""
+        quoted = published.get(runs.case.group, {})
+        here = ", here" if quoted else ""
         regret, auc = (
             {method: measure(method, runs.case.budget) for method in runs.records} for measure in (runs.regret, runs.auc)
         )
-        quoted = [theirs.get(method) for method in section.methods]
-        rows.append((section.label(runs), f"regret{here}", *_means(section, regret, spread)))
-        if theirs:
+        figures = [quoted.get(method) for method in section.methods]
+        rows.append((section.label(runs), f"regret{here}", *_means(section, regret, mean_and_std)))
+        if quoted:
             rows.append(
-                ("", "published", *best_bold([(each.regret if each else None, _published(each)) for each in quoted]))
+                ("", "published", *best_bold([(each.regret if each else None, _published(each)) for each in figures]))
             )
-        rows.append(("", f"AUC{here}", *_means(section, auc, lambda values: shown(float(values.mean()), 4))))
-        if theirs:
-            figures = [each.auc if each else None for each in quoted]
-            rows.append(("", "published", *best_bold([(figure, quoted_figure(figure)) for figure in figures])))
+        rows.append(("", f"AUC{here}", *_means(section, auc, lambda values: format_number(float(values.mean()), 4))))
+        if quoted:
+            aucs = [each.auc if each else None for each in figures]
+            rows.append(("", "published", *best_bold([(value, quoted_figure(value)) for value in aucs])))
     note = (
         "Simple regret after the budget, mean ± standard deviation over seeds, and AUC, the mean over seeds of the sum of "
         "the regret after every evaluation, initial ones included."
@@ -170,36 +172,36 @@ def regret_table(section: Section) -> Table:
     return Table(title, note, ("problem", "", *section.methods), tuple(rows))
 
 
-def rank_table(section: Section) -> Table:
-    """The order of the methods by mean regret, here and as published."""
+def rank_table(section: SuiteRuns) -> Table:
+    """Ranks of the methods by mean regret, here and as published."""
     methods = [method for method in section.methods if any(method in row for row in PUBLISHED[section.suite].values())]
     rows = []
     for runs in section.runs:
-        ours, theirs = published_order(section, runs)
-        cells = [f"{ours[method]} / {theirs[method]}" if method in ours else NOTHING for method in methods]
+        here, published = published_order(section, runs)
+        cells = [f"{here[method]} / {published[method]}" if method in here else EMPTY for method in methods]
         rows.append((section.label(runs), *cells))
-    note = "Rank by mean regret, here / published, among the methods that both have; of equal ones each has the better rank."
+    note = "Rank by mean regret, here / published, among the methods in both; ties get the better rank."
     return Table("Order of methods, here and published", note, ("problem", *methods), tuple(rows))
 
 
-def published_order(section: Section, runs: Runs) -> tuple[dict[str, int], dict[str, int]]:
-    """Ranks by mean regret of the methods that both have: here, and published."""
-    theirs = PUBLISHED[section.suite].get(runs.case.group, {})
-    both = [method for method in section.methods if method in runs.records and method in theirs]
-    if runs.reference is None or not both:
+def published_order(section: SuiteRuns, runs: CaseRuns) -> tuple[dict[str, int], dict[str, int]]:
+    """Ranks by mean regret, here and published, of the methods in both."""
+    quoted = PUBLISHED[section.suite].get(runs.case.group, {})
+    both = [method for method in section.methods if method in runs.records and method in quoted]
+    if runs.reference_value is None or not both:
         return {}, {}
-    regret = [float(np.mean(runs.best(method)[:, -1])) - runs.reference for method in both]
-    ranks = (stats.rankdata(values, "min") for values in (np.round(regret, 9), [theirs[method].regret for method in both]))
-    ours, published = ({method: int(rank) for method, rank in zip(both, each, strict=True)} for each in ranks)
-    return ours, published
+    regret = [float(np.mean(runs.best(method)[:, -1])) - runs.reference_value for method in both]
+    ranks = (stats.rankdata(values, "min") for values in (np.round(regret, 9), [quoted[method].regret for method in both]))
+    here, published = ({method: int(rank) for method, rank in zip(both, each, strict=True)} for each in ranks)
+    return here, published
 
 
-def sign_table(section: Section) -> Table:
-    """Wins, ties and losses of our method against each other one, as in the paper's Table 3."""
-    ours = focus(section)
+def sign_table(section: SuiteRuns) -> Table:
+    """Wins, ties and losses of the focal method against each other one, as in Table 3 of the paper."""
+    focal = focal_method(section)
     note = (
-        f"Wins / ties / losses of {ours} on the final value against each other method, over pairs of runs with the same "
-        "seed; in brackets, p of the exact two-sided binomial sign test, ties dropped."
+        f"Wins / ties / losses of {focal} on the final value against each other method, over pairs of runs with the same "
+        "seed; in brackets, the p-value of the exact two-sided sign test, ties dropped."
     )
     title = "Table 3: sign tests" if PUBLISHED.get(section.suite) else "Sign tests"
     if PUBLISHED.get(section.suite):
@@ -208,74 +210,84 @@ def sign_table(section: Section) -> Table:
     def cell(found: Comparison) -> str:
         return f"{found.sign.wins} / {found.sign.ties} / {found.sign.losses} ({p_value(found.sign.p)})"
 
-    return _against_others(section, f"{title} of {ours}", note, "problem", cell)
+    return _against_others(section, f"{title} of {focal}", note, "problem", cell)
 
 
-def method_table(section: Section) -> Table:
-    """A row for each method, which may have a long name: its score, and what it scores less ours, at each budget."""
-    ours = focus(section)
-    stages = range(_stages(section) if scored_at(section.runs) and len(section.methods) > 1 else 0)
+def method_table(section: SuiteRuns) -> Table:
+    """A row for each method: its score, and the difference to the focal method, at each budget."""
+    focal = focal_method(section)
+    checkpoints = range(_checkpoints(section) if scored_at(section.runs) and len(section.methods) > 1 else 0)
 
-    def cells(method: str, stage: int) -> tuple[str, str, str]:
-        score = scored(mean_score(section.runs, method, stage))
-        found = compare_runs(section.runs, method, ours, stage) if method != ours else None
+    def cells(method: str, checkpoint: int) -> tuple[str, str, str]:
+        score = format_score(mean_score(section.runs, method, checkpoint))
+        found = compare_runs(section.runs, method, focal, checkpoint) if method != focal else None
         if found is None:
-            return score, NOTHING, NOTHING
+            return score, EMPTY, EMPTY
         return score, _difference(found, section.size(ALL)), _share(found.instances)
 
     header = (
         "method",
-        *(text for stage in stages for text in (f"score after {_after(section, stage)}", f"less {ours}", "won")),
+        *(
+            text
+            for checkpoint in checkpoints
+            for text in (f"score after {_after(section, checkpoint)}", f"minus {focal}", "won")
+        ),
     )
-    rows = tuple((method, *(cell for stage in stages for cell in cells(method, stage))) for method in section.methods)
+    rows = tuple(
+        (method, *(cell for checkpoint in checkpoints for cell in cells(method, checkpoint))) for method in section.methods
+    )
     note = (
-        f"Score over all problems, of methods that were run on all of them; what the method scores less {ours} on the same "
-        "problems with the same seeds; how many of the problems it wins. Means over problems ± standard error over problems."
-        + PARTLY
+        f"Score over all problems, for methods that were run on all of them; its difference to {focal} on the same problems "
+        "with the same seeds; the share of these problems that the method wins. Means over problems ± standard error over "
+        "problems." + PARTLY
     )
-    return Table(f"Methods beside {ours}", note, header, rows)
+    return Table(f"Methods compared with {focal}", note, header, rows)
 
 
-def difference_table(section: Section, stage: int = 0, other_stage: int | None = None) -> Table:
-    """Differences in score of our method to each other one, which may have another budget: by class, and in sum."""
-    ours, best = focus(section), best_other(section)
-    others = [method for method in section.methods if method != ours]
-    last = stage if other_stage is None else other_stage
+def difference_table(section: SuiteRuns, checkpoint: int = 0, other_checkpoint: int | None = None) -> Table:
+    """Differences in score between the focal method and each other one, which may have another budget, by class."""
+    focal, best = focal_method(section), best_other(section)
+    others = [method for method in section.methods if method != focal]
+    last = checkpoint if other_checkpoint is None else other_checkpoint
     found = {
-        part: {other: compare_runs(runs, ours, other, stage, last) for other in others}
+        part: {other: compare_runs(runs, focal, other, checkpoint, last) for other in others}
         for part, runs in section.parts.items()
     }
     rows = [
-        (part, *(_difference(each, section.size(part)) if each else NOTHING for each in row.values()))
+        (part, *(_difference(each, section.size(part)) if each else EMPTY for each in row.values()))
         for part, row in found.items()
     ]
-    whole = found.get(ALL, next(iter(found.values())))
+    overall = found.get(ALL, next(iter(found.values())))
     if ALL in found:
-        worst = [worst_class(section, ours, other, stage, last) for other in others]
+        worst = [worst_class(section, focal, other, checkpoint, last) for other in others]
         rows.append(
-            ("Worst class", *(f"{fixed(each.difference.mean, '+')} ({each.group})" if each else NOTHING for each in worst))
+            (
+                "Worst class",
+                *(f"{format_fixed(each.difference.mean, '+')} ({each.group})" if each else EMPTY for each in worst),
+            )
         )
     rows += [
-        ("Problems won", *(_share(each.instances) if each else NOTHING for each in whole.values())),
-        ("Runs won", *(_share(each.sign) if each else NOTHING for each in whole.values())),
+        ("Problems won", *(_share(each.instances) if each else EMPTY for each in overall.values())),
+        ("Runs won", *(_share(each.sign) if each else EMPTY for each in overall.values())),
     ]
     note = (
-        f"Score of {ours} less that of the other method, over the seeds that both have: mean over instances ± standard "
-        "error over instances (none for a single one), each instance the mean of its seeds."
-        f"{f' The best of the others over all is {best}.' if best else ''}{PARTLY}"
+        f"Score of {focal} minus that of the other method, over the common seeds: mean over instances ± standard error over "
+        "instances (none for a single one), each instance the mean of its seeds."
+        f"{f' Overall, the best of the others is {best}.' if best else ''}{PARTLY}"
     )
-    title = f"Paired differences in score of {ours} after {_after(section, stage)} evaluations"
-    if last != stage:
-        title += f" to the others after {_after(section, last)}"
-        note += f" Scores refer to random search with {_after(section, last)} evaluations."
+    title = f"Paired differences in score: {focal} minus the others after {_after(section, checkpoint)} evaluations"
+    if last != checkpoint:
+        after, full = _after(section, checkpoint), _after(section, last)
+        title = f"Paired differences in score: {focal} after {after} evaluations minus the others after {full}"
+        note += f" Scores are relative to random search with {full} evaluations."
     return Table(title, note, ("class", *others), tuple(rows))
 
 
 def _difference(found: Comparison, planned: int) -> str:
-    """The difference in score, and over how many instances it is, if not all."""
+    """The difference in score, followed by the number of instances if that is not all of them."""
     if found.difference is None or found.difference.count == planned:
-        return scored(found.difference, "+")
-    return f"{scored(found.difference, '+')} ({part_of(found.difference.count, planned)})"
+        return format_score(found.difference, "+")
+    return f"{format_score(found.difference, '+')} ({part_of(found.difference.count, planned)})"
 
 
 def _share(sign: SignTest) -> str:
@@ -283,70 +295,72 @@ def _share(sign: SignTest) -> str:
     return f"{100 * sign.wins / total:.0f} % of {total}"
 
 
-def _after(section: Section, stage: int) -> str:
-    """The budget at a stage."""
-    budgets = {each.budgets[stage] for each in section.runs if stage < len(each.budgets)}
+def _after(section: SuiteRuns, checkpoint: int) -> str:
+    """The budget at a checkpoint."""
+    budgets = {each.budgets[checkpoint] for each in section.runs if checkpoint < len(each.budgets)}
     return _listed([str(budget) for budget in sorted(budgets)])
 
 
-def matching_table(section: Section) -> Table:
-    """Evaluations that our method needed to be as good as each other one in the end."""
-    ours = focus(section)
+def matching_table(section: SuiteRuns) -> Table:
+    """Evaluations that the focal method needed to match the final value of each other one."""
+    focal = focal_method(section)
     note = (
-        f"Evaluations, initial ones included, after which {ours} was as good as the other method with the full budget: "
-        "median over pairs of runs with the same seed; never, if half of them or more did not get there."
+        f"Evaluations, initial ones included, after which {focal} was as good as the other method at the full budget: "
+        "median over pairs of runs with the same seed; never if at least half of them did not get there."
     )
 
     def cell(found: Comparison) -> str:
-        return "never" if found.evaluations is None else shown(found.evaluations)
+        return "never" if found.evaluations is None else format_number(found.evaluations)
 
-    return _against_others(section, f"Evaluations that {ours} needs to match the others", note, "class", cell, overall=False)
+    return _against_others(
+        section, f"Evaluations that {focal} needs to match the others", note, "class", cell, overall=False
+    )
 
 
 def _against_others(
-    section: Section, title: str, note: str, first: str, text: Callable[[Comparison], str], *, overall: bool = True
+    section: SuiteRuns, title: str, note: str, first: str, text: Callable[[Comparison], str], *, overall: bool = True
 ) -> Table:
-    """A table of our method against each other one, by class."""
-    ours = focus(section)
-    others = [method for method in section.methods if method != ours]
+    """A table that compares the focal method with each other one, by class."""
+    focal = focal_method(section)
+    others = [method for method in section.methods if method != focal]
 
-    def cell(runs: Sequence[Runs], other: str) -> str:
-        found = compare_runs(runs, ours, other)
-        return NOTHING if found is None else text(found)
+    def cell(runs: Sequence[CaseRuns], other: str) -> str:
+        found = compare_runs(runs, focal, other)
+        return EMPTY if found is None else text(found)
 
     return Table(title, note, (first, *others), _by_class(section, others, cell, overall=overall))
 
 
-def best_table(section: Section) -> Table:
-    """Best values found, whether a reference is known or not."""
+def best_table(section: SuiteRuns) -> Table:
+    """Best values found, with or without a reference."""
     rows = []
     for runs in section.runs:
         final = {method: runs.best(method)[:, -1] for method in runs.records}
-        cells = _means(section, final, lambda values: spread(values, 4))
-        rows.append((section.label(runs), shown(runs.reference, 6), *cells))
-    note = "Mean ± standard deviation over seeds of the best value found; the reference is the least value known."
+        cells = _means(section, final, lambda values: mean_and_std(values, 4))
+        rows.append((section.label(runs), format_number(runs.reference_value, 6), *cells))
+    note = "Mean ± standard deviation over seeds of the best value found; the reference is the best known value."
     return Table("Best values", note, ("problem", "reference", *section.methods), tuple(rows))
 
 
-def timing_table(section: Section) -> Table:
+def timing_table(section: SuiteRuns) -> Table:
     """Seconds per ask and per fit."""
 
-    def cell(runs: Sequence[Runs], method: str) -> str:
+    def cell(runs: Sequence[CaseRuns], method: str) -> str:
         records = [record for each in runs for record in each.records.get(method, {}).values()]
         if not records:
-            return NOTHING
+            return EMPTY
         ask, fit = (float(np.mean([record.seconds.get(part, 0.0) for record in records])) for part in ("ask", "fit"))
-        return shown(ask, 2) + (f" ({shown(fit, 2)})" if fit else "")
+        return format_number(ask, 2) + (f" ({format_number(fit, 2)})" if fit else "")
 
     note = (
         "Mean over the evaluations after the initial ones, on one thread; in brackets, the part spent on fitting the model. "
-        "It depends on the machine and on what else ran there."
+        "Times depend on the machine and its load."
     )
     rows = _by_class(section, section.methods, cell, overall=False)
     return Table("Seconds per proposal", note, ("class", *section.methods), rows)
 
 
-def feature_table(section: Section) -> Table:
+def feature_table(section: SuiteRuns) -> Table:
     """Feature lengths of the methods that have features."""
     lengths: dict[str, dict[str, int]] = {}
     for group, runs in section.groups.items():
@@ -356,101 +370,102 @@ def feature_table(section: Section) -> Table:
                 lengths.setdefault(group, {})[method] = length
     methods = [method for method in section.methods if any(method in row for row in lengths.values())]
     rows = tuple(
-        (group, *(str(row[method]) if method in row else NOTHING for method in methods)) for group, row in lengths.items()
+        (group, *(str(row[method]) if method in row else EMPTY for method in methods)) for group, row in lengths.items()
     )
-    return Table("Comparisons by which orders are told apart", "Length of the feature vector.", ("class", *methods), rows)
+    return Table("Feature lengths", "Number of comparisons in the feature vector.", ("class", *methods), rows)
 
 
-def findings(section: Section) -> list[str]:
-    """The figures in words."""
-    said = []
-    ours, ranks = focus(section), mean_ranks(section)
+def findings(section: SuiteRuns) -> list[str]:
+    """The main results as sentences."""
+    sentences = []
+    focal, ranks = focal_method(section), mean_ranks(section)
     if ranks:
         order = sorted(ranks, key=lambda method: ranks[method].mean)
         listed = _listed([f"{method} ({ranks[method].mean:.2f})" for method in order])
-        over = _count(ranks[ours].count if ours in ranks else len(section.runs), "problem")
-        said.append(f"By mean rank over {over}, from the best: {listed}.")
+        over = _count(ranks[focal].count if focal in ranks else len(section.runs), "problem")
+        sentences.append(f"Methods by mean rank over {over}, best first: {listed}.")
     scores = {method: value for method in section.methods if (value := mean_score(section.runs, method))}
     if len(scores) > 1:
         order = sorted(scores, key=lambda method: -scores[method].mean)
-        listed = _listed([f"{method} {fixed(scores[method].mean)}" for method in order])
+        listed = _listed([f"{method} {format_fixed(scores[method].mean)}" for method in order])
         over = _count(scores[order[0]].count, "problem")
-        said.append(f"Mean score over {over}, where random search has 0 and the best known value 1: {listed}.")
+        sentences.append(f"Mean score over {over} (0: random search, 1: best known value): {listed}.")
     other = best_other(section)
-    if other is not None and (found := compare_runs(section.runs, ours, other)) is not None:
+    if other is not None and (found := compare_runs(section.runs, focal, other)) is not None:
         sign, difference = found.sign, found.difference
-        text = f"Against {other}, the best of the others, {ours} "
+        text = f"Against {other}, the best of the others, {focal} "
         if difference is not None:
-            error = f" ± {fixed(difference.error)}" if difference.error is not None else ""
+            error = f" ± {format_fixed(difference.error)}" if difference.error is not None else ""
             over = f" (standard error over {difference.count} problems)" if error else ""
             word = "lower" if difference.mean < 0 else "higher"
-            text += f"scores {fixed(abs(difference.mean))}{error} {word}{over}; it "
+            text += f"scores {format_fixed(abs(difference.mean))}{error} {word}{over}; it "
         text += (
             f"wins {sign.wins}, ties {sign.ties} and loses {sign.losses} of "
             f"{_count(sign.wins + sign.ties + sign.losses, 'pair')} of runs (sign test, p {_equal(p_value(sign.p))})."
         )
-        said.append(text)
-        said += [text for stage in range(1, _stages(section)) if (text := _sooner(section, other, stage))]
-    if section.suite in PUBLISHED:
-        orders = [
-            (ours_, theirs) for runs in section.runs for ours_, theirs in [published_order(section, runs)] if len(ours_) > 1
+        sentences.append(text)
+        sentences += [
+            text
+            for checkpoint in range(1, _checkpoints(section))
+            if (text := _at_smaller_budget(section, other, checkpoint))
         ]
+    if section.suite in PUBLISHED:
+        orders = [pair for runs in section.runs if len((pair := published_order(section, runs))[0]) > 1]
         if orders:
-            same = sum(min(here, key=lambda m: here[m]) in _first(there) for here, there in orders)
-            said.append(
-                f"On {same} of {_count(len(orders), 'problem')} the method with the least mean regret here is also the "
-                "published first, among the methods that both have."
+            same = sum(min(here, key=lambda m: here[m]) in _first(published) for here, published in orders)
+            sentences.append(
+                f"On {same} of {_count(len(orders), 'problem')} the method with the smallest mean regret here is also the "
+                "best published one, among the methods in both."
             )
-    return said
+    return sentences
 
 
-def _sooner(section: Section, other: str, stage: int) -> str:
-    """How our method does with a smaller budget against another one with the full budget."""
-    ours = focus(section)
-    found = compare_runs(section.runs, ours, other, stage, 0)
+def _at_smaller_budget(section: SuiteRuns, other: str, checkpoint: int) -> str:
+    """The focal method at a smaller budget compared with another one at the full budget."""
+    focal = focal_method(section)
+    found = compare_runs(section.runs, focal, other, checkpoint, 0)
     if found is None or found.difference is None:
         return ""
     return (
-        f"{ours} after {_after(section, stage)} evaluations less {other} after {_after(section, 0)}: "
+        f"{focal} after {_after(section, checkpoint)} evaluations minus {other} after {_after(section, 0)}: "
         f"{_difference(found, section.size(ALL))} in score."
     )
 
 
-def remarks(section: Section) -> list[str]:
-    """What a reader must know about the data: gaps, and what they cannot tell."""
-    said = []
+def caveats(section: SuiteRuns) -> list[str]:
+    """Gaps in the data and limits of the statistics, as sentences."""
+    sentences = []
     if section.absent:
         listed = _listed(_case_names(section))
-        said.append(f"{_count(len(section.absent), 'problem')} of the suite without any finished run: {listed}.")
+        have = "has" if len(section.absent) == 1 else "have"
+        sentences.append(f"{_count(len(section.absent), 'problem')} of the suite {have} no finished run: {listed}.")
     unseen = [seed for seed in (SUITES[section.suite].seeds if section.suite else ()) if seed not in section.seeds]
     if unseen:
-        said.append(f"Seeds of the suite that were not run: {_ranges(unseen)}.")
-    unknown = [runs for runs in section.runs if runs.reference is None]
+        sentences.append(f"Seeds of the suite that were not run: {_ranges(unseen)}.")
+    unknown = [runs for runs in section.runs if runs.reference_value is None]
     if unknown:
         listed = _listed([runs.case.problem for runs in unknown])
-        said.append(f"No reference value is known for {listed}: regret and score are left out there.")
-    trivial = [runs for runs in section.runs if runs.reference is not None and not runs.has_score]
+        sentences.append(f"No reference value is known for {listed}: regret and score are omitted.")
+    trivial = [runs for runs in section.runs if runs.reference_value is not None and not runs.has_score]
     if trivial:
-        said.append(
-            f"Random search finds the reference of {_listed([runs.case.problem for runs in trivial])} by itself: "
-            "there is no score there."
-        )
-    alike: dict[tuple[str, str, str], list[str]] = {}
+        listed = _listed([runs.case.problem for runs in trivial])
+        sentences.append(f"Random search reaches the reference of {listed}: the score is undefined.")
+    incomplete: dict[tuple[str, str, str], list[str]] = {}
     for method in section.methods:
         absent = [runs for runs in section.runs if method not in runs.records]
         if absent:
-            alike.setdefault(("has", "have", f"no finished run on {_classes(section, absent)}."), []).append(method)
-        lacking: dict[str, list[Runs]] = {}
+            incomplete.setdefault(("has", "have", f"no finished run on {_classes(section, absent)}."), []).append(method)
+        lacking: dict[str, list[CaseRuns]] = {}
         for runs in section.runs:
             if seeds := missing_seeds(runs, section.seeds).get(method):
                 lacking.setdefault(_ranges(seeds), []).append(runs)
         for seeds_, which in lacking.items():
             where = _classes(section, which)
             what = f"the seeds {seeds_}, which others have, on {where}: paired comparisons leave them out."
-            alike.setdefault(("lacks", "lack", what), []).append(method)
-    said += [
-        f"{_listed(methods)} {one if len(methods) == 1 else several} {what}"
-        for (one, several, what), methods in alike.items()
+            incomplete.setdefault(("lacks", "lack", what), []).append(method)
+    sentences += [
+        f"{_listed(methods)} {singular if len(methods) == 1 else plural} {what}"
+        for (singular, plural, what), methods in incomplete.items()
     ]
     beaten = [
         f"{runs.case.problem} ({method})"
@@ -459,17 +474,17 @@ def remarks(section: Section) -> list[str]:
         if (regret := runs.regret(method, runs.case.budget)) is not None and (regret < 0).any()
     ]
     if beaten:
-        said.append(f"Better than the reference, which was the best known value: {_listed(beaten)}.")
-    if 1 < len(section.runs) < FEW:
-        said.append(
-            f"Standard errors and intervals over {len(section.runs)} problems say little; "
-            "the tables of regret and of best values have the spread over seeds."
+        sentences.append(f"Better than the reference, which was the best known value: {_listed(beaten)}.")
+    if 1 < len(section.runs) < FEW_PROBLEMS:
+        sentences.append(
+            f"Standard errors and intervals over {len(section.runs)} problems are unreliable; "
+            "the tables of regret and best values have standard deviations over seeds."
         )
-    return said
+    return sentences
 
 
-def setup(section: Section) -> list[tuple[str, str]]:
-    """What was run."""
+def setup(section: SuiteRuns) -> list[tuple[str, str]]:
+    """What was run: problems, methods, seeds, budget and items, as pairs of name and text."""
     plans = sorted({(runs.case.initial, runs.case.budget) for runs in section.runs})
     listed = [f"{initial} + {budget - initial} evaluations" for initial, budget in plans]
     jobs = [record.job for runs in section.runs for each in runs.records.values() for record in each.values()]
@@ -480,47 +495,46 @@ def setup(section: Section) -> list[tuple[str, str]]:
     ]
     sizes = sorted({order.n for order in orders})
     items = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
-    renamed = {runs.case.relabelled for runs in section.runs}
-    ways = {False: "as given", True: "renamed at random for every seed"}
-    named = " and ".join(ways[each] for each in sorted(renamed))
+    labels = {False: "as given", True: "relabelled at random for every seed"}
+    labelled = " and ".join(labels[each] for each in sorted({runs.case.relabelled for runs in section.runs}))
     return [
         ("problems", f"{problems} in {_count(len(section.groups), 'class', 'classes')}"),
         ("methods", ", ".join(section.methods)),
         ("seeds", _ranges(section.seeds)),
         ("budget", _listed(listed)),
-        ("items", f"{items}, {named}"),
+        ("items", f"{items}, {labelled}"),
         *([("protocol", ", ".join(protocols))] if protocols else []),
         ("runs", str(len(jobs))),
     ]
 
 
 def _by_class(
-    section: Section,
+    section: SuiteRuns,
     methods: Sequence[str],
-    cell: Callable[[Sequence[Runs], str], str],
+    cell: Callable[[Sequence[CaseRuns], str], str],
     *,
     overall: bool = True,
 ) -> tuple[tuple[str, ...], ...]:
-    groups: list[tuple[str, Sequence[Runs]]] = list(section.groups.items())
+    groups: list[tuple[str, Sequence[CaseRuns]]] = list(section.groups.items())
     if overall and len(groups) > 1:
         groups.append((ALL, section.runs))
     return tuple((group, *(cell(runs, method) for method in methods)) for group, runs in groups)
 
 
-def _means(section: Section, values: Mapping[str, Floats | None], text: Callable[[Floats], str]) -> list[str]:
-    """Cells with the means of some methods' values, the least one in bold."""
+def _means(section: SuiteRuns, values: Mapping[str, Floats | None], text: Callable[[Floats], str]) -> list[str]:
+    """Cells with the mean values of the methods, the smallest one in bold."""
     each = [values.get(method) for method in section.methods]
-    return best_bold([(None, NOTHING) if part is None else (float(part.mean()), text(part)) for part in each])
+    return best_bold([(None, EMPTY) if part is None else (float(part.mean()), text(part)) for part in each])
 
 
 def _published(figure: Figure | None) -> str:
     if figure is None:
-        return NOTHING
+        return EMPTY
     deviation = f" ± {quoted_figure(figure.deviation)}" if figure.deviation is not None else ""
     return quoted_figure(figure.regret) + deviation
 
 
-def _stages(section: Section) -> int:
+def _checkpoints(section: SuiteRuns) -> int:
     return max(len(runs.budgets) for runs in section.runs)
 
 
@@ -540,22 +554,22 @@ def _listed(parts: Sequence[str]) -> str:
     return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 
-def _classes(section: Section, chosen: Sequence[Runs]) -> str:
-    """Names of cases; of a class where all of it is meant, or so many of them that names would be a long list."""
+def _classes(section: SuiteRuns, chosen: Sequence[CaseRuns]) -> str:
+    """Names of cases; a class stands for all its cases, and with many cases for a count of them."""
     names: list[str] = []
     for group, runs in section.groups.items():
         some = [each for each in runs if each in chosen]
         if len(some) == len(runs):
             names.append(group)
-        elif len(chosen) > NAMED and some:
+        elif len(chosen) > MAX_NAMED and some:
             names.append(f"{len(some)} of {len(runs)} of {group}")
         else:
             names += [section.label(each) for each in some]
     return "all problems" if len(chosen) == len(section.runs) > 1 else _listed(names)
 
 
-def _case_names(section: Section) -> list[str]:
-    """Names of the cases without a finished run; of a class where all of it is meant."""
+def _case_names(section: SuiteRuns) -> list[str]:
+    """Names of the cases without a finished run; a class stands for all its cases."""
     names: list[str] = []
     for group in dict.fromkeys(case.group for case in section.absent):
         some = [case.problem for case in section.absent if case.group == group]

@@ -1,4 +1,4 @@
-"""Tables that read well in Markdown, LaTeX and HTML, and the numbers in them."""
+"""Tables in Markdown, LaTeX and HTML, and the formatting of numbers in them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mergebo._typing import Floats
 from mergebo.errors import ShapeError
 from mergebo.experiments.statistics import Estimate
 
-NOTHING = "\N{EN DASH}"
-"""A cell for which there is no figure."""
+EMPTY = "\N{EN DASH}"
+"""The text of an empty cell."""
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
@@ -28,21 +28,21 @@ LATEX = {
     ">": r"\textgreater{}",
     "±": r"$\pm$",
     MINUS: r"$-$",
-    NOTHING: "--",
+    EMPTY: "--",
     THIN: r"\,",
 }
-"""What LaTeX needs instead of a character."""
+"""LaTeX escapes by character."""
 
 
 class Bold(str):
-    """The text of a cell that stands out."""
+    """The text of a cell in bold."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the first column names the rows."""
+    """A table whose first column names the rows."""
 
     title: str
     note: str
@@ -55,11 +55,11 @@ class Table:
                 raise ShapeError(f"the table {self.title!r} has {len(self.header)} columns, got the row {row}")
 
     def titled(self, more: str) -> Table:
-        """The same with more in its title."""
+        """The same table with more in its title."""
         return replace(self, title=f"{self.title} ({more})")
 
     def markdown(self) -> str:
-        """Title, table and note in GitHub's Markdown."""
+        """Title, table and note in GitHub Flavored Markdown."""
 
         def cell(text: str) -> str:
             plain = text.replace("\\", "\\\\").replace("|", r"\|").replace("*", r"\*").replace("<", "&lt;")
@@ -95,7 +95,7 @@ class Table:
         )
 
     def html(self) -> str:
-        """A table element in a box that can be scrolled sideways, and the note."""
+        """A table element in a horizontally scrollable box, and the note."""
 
         def cell(text: str, tag: str = "td") -> str:
             inner = f"<strong>{escape(text)}</strong>" if isinstance(text, Bold) else escape(text)
@@ -109,14 +109,14 @@ class Table:
         )
 
 
-def shown(number: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits, in full; very small ones with a power of ten.
+def format_number(number: float | None, digits: int = 3) -> str:
+    """A number with `digits` significant digits, in scientific notation only if it is very small.
 
-    >>> shown(14923.0).replace(THIN, " "), shown(0.07671), shown(2.0)
+    >>> format_number(14923.0).replace(THIN, " "), format_number(0.07671), format_number(2.0)
     ('14 900', '0.0767', '2')
     """
     if number is None or not math.isfinite(number):
-        return NOTHING
+        return EMPTY
     rounded = float(f"{number:.{digits}g}")
     if rounded == 0:
         return "0"
@@ -128,53 +128,53 @@ def shown(number: float | None, digits: int = 3) -> str:
 
 
 def quoted_figure(number: float | None) -> str:
-    """A number from elsewhere, with the digits that it has there.
+    """A published number, with all its digits.
 
     >>> quoted_figure(0.013), quoted_figure(38.3 * 1e5).replace(THIN, " ")
     ('0.013', '3 830 000')
     """
-    return NOTHING if number is None else f"{number:,.9g}".replace(",", THIN)
+    return EMPTY if number is None else f"{number:,.9g}".replace(",", THIN)
 
 
-def spread(values: Floats, digits: int = 3) -> str:
-    """Mean and standard deviation of some values."""
-    deviation = f" ± {shown(float(values.std(ddof=1)))}" if len(values) > 1 else ""
-    return shown(float(values.mean()), digits) + deviation
+def mean_and_std(values: Floats, digits: int = 3) -> str:
+    """Mean ± standard deviation of values."""
+    deviation = f" ± {format_number(float(values.std(ddof=1)))}" if len(values) > 1 else ""
+    return format_number(float(values.mean()), digits) + deviation
 
 
-def scored(value: Estimate | None, sign: str = "") -> str:
-    """A score and its standard error; with `sign="+"`, a difference of scores."""
+def format_score(value: Estimate | None, sign: str = "") -> str:
+    """A score ± its standard error; `sign="+"` for a difference of scores."""
     if value is None:
-        return NOTHING
+        return EMPTY
     error = f" ± {value.error:.2f}" if value.error is not None else ""
-    return fixed(value.mean, sign) + error
+    return format_fixed(value.mean, sign) + error
 
 
-def part_of(count: int, whole: int) -> str:
-    """A count, and of how many, if that is more.
+def part_of(count: int, total: int) -> str:
+    """A count, followed by the total if that is larger.
 
     >>> part_of(3, 5), part_of(5, 5)
     ('3 of 5', '5')
     """
-    return str(count) if count == whole else f"{count} of {whole}"
+    return str(count) if count == total else f"{count} of {total}"
 
 
-def fixed(number: float, sign: str = "") -> str:
-    """A number with two decimals, and with `sign="+"` always a sign."""
+def format_fixed(number: float, sign: str = "") -> str:
+    """A number with two decimals; `sign="+"` always shows the sign."""
     return f"{round(number, 2) + 0.0:{sign}.2f}".replace("-", MINUS)
 
 
 def p_value(p: float) -> str:
-    """A p-value; below a thousandth that is all that is said.
+    """A p-value, or `<0.001`.
 
     >>> p_value(0.0213), p_value(1e-9), p_value(1.0)
     ('0.021', '<0.001', '1')
     """
-    return "<0.001" if p < 0.001 else shown(p, 2)
+    return "<0.001" if p < 0.001 else format_number(p, 2)
 
 
 def best_bold(cells: Sequence[tuple[float | None, str]], *, largest: bool = False) -> list[str]:
-    """The texts of a row of figures, the best figure in bold; equal ones all are."""
+    """The texts of a row of numbers, with the best one, or all ties for the best, in bold."""
     known = [figure for figure, _ in cells if figure is not None]
     best = (max if largest else min)(known) if len(known) > 1 else None
     return [

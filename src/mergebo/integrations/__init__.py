@@ -1,1 +1,1 @@
-"""mergebo inside other tools; each module needs its tool installed."""
+"""Integrations with other tools; each module needs its tool to be installed."""

@@ -13,9 +13,10 @@ with extra("torch"):
         NetworkKernel,
         RandomComparisonsKernel,
     )
-    from mergebo.kernels.positions import AdjacencyKernel, PositionKernel, SlotsKernel, SpearmanKernel
+    from mergebo.kernels.positions import AdjacencyKernel, ARDPositionKernel, PositionKernel, SpearmanKernel
 
 __all__ = [
+    "ARDPositionKernel",
     "AdjacencyKernel",
     "ComparisonKernel",
     "KendallKernel",
@@ -26,6 +27,5 @@ __all__ = [
     "PositionKernel",
     "RandomComparisonsKernel",
     "RelabelledAverage",
-    "SlotsKernel",
     "SpearmanKernel",
 ]

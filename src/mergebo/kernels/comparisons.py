@@ -1,4 +1,4 @@
-"""Kernels on the bits of comparison maps: precedence, in more or fewer comparisons."""
+"""Kernels on the bits of comparison maps, which compare precedence."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from mergebo.errors import NotNumbersError
+from mergebo.errors import ArgumentTypeError
 from mergebo.kernels.base import PermutationKernel
-from mergebo.kernels.tensors import bit_distance
+from mergebo.kernels.bits import bit_distance
 from mergebo.permutations import View
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, NetworkMap, RandomComparisons
 from mergebo.sorting.merge import Padding
@@ -20,14 +20,14 @@ class ComparisonKernel(PermutationKernel):
 
     def __init__(self, map: ComparisonMap, *, view: View = "order", **kwargs: Any) -> None:
         if not isinstance(map, ComparisonMap):
-            raise NotNumbersError(f"expected a comparison map such as MergeMap(15), got {map!r}")
+            raise ArgumentTypeError(f"expected a comparison map such as MergeMap(15), got {map!r}")
         super().__init__(map.n, view=view, **kwargs)
         self.map = map
 
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
         return bit_distance(self.map, a, b)
 
-    def _largest(self) -> int:
+    def _max_distance(self) -> int:
         return self.map.length
 
 

@@ -1,4 +1,4 @@
-"""Kernels on where items are and what is next to what."""
+"""Kernels on positions and adjacency."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torch import Tensor
 
 from mergebo.errors import unknown_choice
 from mergebo.kernels.base import PermutationKernel
-from mergebo.kernels.tensors import read_tensor
+from mergebo.kernels.bits import read_tensor
 from mergebo.permutations import View, adjacency, footrule, hamming, spearman
 
 Metric: TypeAlias = Literal["footrule", "rho"]
 
 
 class SpearmanKernel(PermutationKernel):
-    """How far entries are displaced: `"footrule"`, the sum of |a - b|, or `"rho"`, the sum of (a - b)^2.
+    """RBF on the displacement of entries: `"footrule"`, the sum of |a - b|, or `"rho"`, the sum of (a - b)^2.
 
-    With `view="rank"` an item's displacement; with `view="order"` a difference of item numbers, which means something only
-    where the numbers do.
+    With `view="rank"` it compares the slots of items; with `view="order"` item numbers, which makes sense only if they are
+    meaningful.
     """
 
     def __init__(self, n: int, metric: Metric = "footrule", *, view: View = "order", **kwargs: Any) -> None:
@@ -34,26 +34,26 @@ class SpearmanKernel(PermutationKernel):
             return torch.cdist(x, y, p=1)
         return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist") ** 2
 
-    def _largest(self) -> int:
+    def _max_distance(self) -> int:
         return (footrule if self.metric == "footrule" else spearman).maximum(self.n)
 
 
 class PositionKernel(PermutationKernel):
-    """How many slots hold different items: RBF on the one-hot matrix of items and slots. The same in both views."""
+    """RBF on the number of slots with different items (the one-hot matrix of items and slots). The same in both views."""
 
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
         return _mismatches(a, b)
 
-    def _largest(self) -> int:
+    def _max_distance(self) -> int:
         return hamming.maximum(self.n)
 
 
-class SlotsKernel(PermutationKernel):
-    """`exp(-sum_i [a_i != b_i] / (2 l_i^2 n))`, a lengthscale a slot: COMBO's diffusion kernel on complete graphs."""
+class ARDPositionKernel(PermutationKernel):
+    """`exp(-sum_i [a_i != b_i] / (2 l_i^2 n))`, one lengthscale per slot: COMBO's diffusion kernel on complete graphs."""
 
     def __init__(self, n: int, *, view: View = "order", **kwargs: Any) -> None:
         super().__init__(n, view=view, ard_num_dims=n, **kwargs)
-        self.ard_num_dims = None  # GPyTorch's own check of the input's size comes before ours and says less
+        self.ard_num_dims = None  # GPyTorch would check the input size first, with a less helpful message
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, last_dim_is_batch: bool = False, **params: Any) -> Tensor:
         a, b = (read_tensor(x, self.view, self.n) for x in (x1, x2))
@@ -65,14 +65,14 @@ class SlotsKernel(PermutationKernel):
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
         return _mismatches(a, b)
 
-    def _largest(self) -> int:
+    def _max_distance(self) -> int:
         return self.n
 
 
 class AdjacencyKernel(PermutationKernel):
-    """How many neighbouring pairs are not shared: RBF on the one-hot matrix of neighbours.
+    """RBF on the number of adjacent pairs that are not shared (the one-hot matrix of adjacent items).
 
-    `directed` tells (a, b) from (b, a); `cyclic` makes the last item a neighbour of the first, as in a round tour.
+    `directed` distinguishes (a, b) from (b, a); with `cyclic` the last item is adjacent to the first, as in a tour.
     """
 
     def __init__(self, n: int, *, directed: bool = False, cyclic: bool = False, view: View = "order", **kwargs: Any) -> None:
@@ -86,16 +86,16 @@ class AdjacencyKernel(PermutationKernel):
         shared = self.n - _mismatches(after, self._neighbours(b, 1, -2))
         if not self.directed:
             shared = shared + self.n - _mismatches(after, self._neighbours(b, -1, -2))
-        return (self._largest() - shared).clamp_min(0)
+        return (self._max_distance() - shared).clamp_min(0)
 
     def _neighbours(self, a: Tensor, step: int, end: int) -> Tensor:
-        """For each item the one `step` slots further on, or `end`."""
+        """For each item the one `step` slots further on; `end` if there is none."""
         following = a.roll(-step, dims=-1)
         if not self.cyclic:
             following[..., -1 if step > 0 else 0] = end
         return torch.empty_like(a).scatter_(-1, a, following)
 
-    def _largest(self) -> int:
+    def _max_distance(self) -> int:
         return adjacency.maximum(self.n, directed=self.directed, cyclic=self.cyclic)
 
 

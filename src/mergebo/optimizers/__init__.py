@@ -1,11 +1,11 @@
-"""Optimisers: ask and tell, or the whole loop in one call."""
+"""Optimisers: `Optimizer` to ask and tell, `minimize` for the whole loop, and the methods behind both."""
 
 from mergebo.optimizers.explanation import Effect, Explanation
 from mergebo.optimizers.history import BatchMethod, History, Method
+from mergebo.optimizers.loop import Result, minimize
 from mergebo.optimizers.methods import METHODS, PROTOCOLS, make_method, protocol, with_kernel
 from mergebo.optimizers.optimizer import Optimizer, Recommendation, Trial
-from mergebo.optimizers.pareto import Front
-from mergebo.optimizers.run import Result, minimize
+from mergebo.optimizers.pareto import ParetoFront
 
 __all__ = [
     "METHODS",
@@ -13,10 +13,10 @@ __all__ = [
     "BatchMethod",
     "Effect",
     "Explanation",
-    "Front",
     "History",
     "Method",
     "Optimizer",
+    "ParetoFront",
     "Recommendation",
     "Result",
     "Trial",

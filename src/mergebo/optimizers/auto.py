@@ -1,4 +1,4 @@
-"""The automatic method: find out which structure the values have, and use it."""
+"""The default method: infers which structure of the orders the values depend on, and models that."""
 
 from __future__ import annotations
 
@@ -9,116 +9,117 @@ from typing import get_args
 
 import numpy as np
 
+from mergebo._timing import phase
 from mergebo._typing import Floats, Rows
-from mergebo.acquisition.search import Acquisition, ascend
-from mergebo.compiled.edges import shorten
+from mergebo.acquisition.search import AcquisitionNeighbourhood, local_search
+from mergebo.compiled.adjacency import two_opt
 from mergebo.errors import unknown_choice
-from mergebo.moves import MOVES
+from mergebo.neighbours import MOVES
 from mergebo.optimizers.batches import Batch
+from mergebo.optimizers.bayesian import BayesianMethod, acquisition_function, posterior_means, revalue_incumbent
 from mergebo.optimizers.history import History
-from mergebo.optimizers.knowledge import Knowledge, fitted
-from mergebo.optimizers.modelled import Modelled, expected, reconsidered, score_of
+from mergebo.optimizers.mean import PriorMean, fit_with_prior_mean
 from mergebo.sorting import EnumerationMap
-from mergebo.spaces import AnySpace, Binary, Permutation, PermutationSpace
-from mergebo.stopwatch import phase
+from mergebo.spaces import Binary, Permutation, PermutationSpace, SearchSpace
 from mergebo.surrogate import (
     GP,
     Adjacency,
-    ByMap,
-    Joint,
+    BinaryCountSimilarity,
+    ComparisonSimilarity,
     Positions,
     Product,
-    Ranks,
-    SameShare,
+    ProductSimilarity,
     Similarity,
-    Spacings,
+    SlotDistances,
+    SpearmanRho,
 )
-from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, Trends
-from mergebo.surrogate.places import PathCosts, fit_places
+from mergebo.surrogate.embedding import PathLengthMean, fit_embedding
+from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, SumMean
 
-FAMILIES: dict[str, Callable[[int], Sequence[Similarity]]] = {
-    "precedence": lambda n: [_mallows(n), Joint((_mallows(n), Ranks(n)))],
+STRUCTURES: dict[str, Callable[[int], Sequence[Similarity]]] = {
+    "precedence": lambda n: [_mallows(n), ProductSimilarity((_mallows(n), SpearmanRho(n)))],
     "positions": lambda n: [Positions(n)],
-    "neighbours": lambda n: [Adjacency(n, cyclic=True)],
-    "succession": lambda n: [Adjacency(n, directed=True)],
-    "spacings": lambda n: [Spacings(n, columns) for columns in range(1, max(2, n // 2 + 1))],
+    "adjacency": lambda n: [Adjacency(n, cyclic=True)],
+    "directed-adjacency": lambda n: [Adjacency(n, directed=True)],
+    "slot-distances": lambda n: [SlotDistances(n, columns) for columns in range(1, max(2, n // 2 + 1))],
 }
-"""What may matter about an order: see the docstrings of the similarities. Of several the likeliest one is taken."""
+"""Candidate structures, as similarities of orders of n items. Of several variants the one with the smallest BIC is used."""
 
 
 def _mallows(n: int) -> Similarity:
-    return ByMap(EnumerationMap(n), "rank")
+    return ComparisonSimilarity(EnumerationMap(n), "rank")
 
 
-ROUND = ("neighbours", "succession", "spacings")
-"""Families that know orders that are the same from another slot on; others read the one that stands for them all."""
+CYCLIC_STRUCTURES = ("adjacency", "directed-adjacency", "slot-distances")
+"""Structures that are invariant under rotation; the others compare representatives of cyclic orders."""
 
-MAPPED = ("neighbours", "succession")
-"""Families that can have a map of the items."""
+EMBEDDABLE = ("adjacency", "directed-adjacency")
+"""Structures whose mean function can be the path length in an item embedding."""
 
-WORTH_A_MAP = np.exp(-6.0)
-"""Share of the evidence that a family must have for a map to be looked for."""
-WATCHED = 8
-"""Recent results by which maps are judged."""
-EARLIEST = 26
-"""Results before which there is no map."""
-SHARES = (0.7, 0.9, 0.98)
-"""Shares of the variance that lengths on a map may explain: the more results there are, the more maps are worth."""
-MAP_STEPS = 50
-"""Of L-BFGS, for each of the shares."""
-CALIBRATION = (1.0, 25.0)
-"""By how much a map's variances may be stretched to fit its recent errors."""
-SMALL = 60
-"""Numbers in a point up to which neighbourhoods are looked at whole, and all families are quick enough."""
-SMALL_ONLY = ("spacings",)
-WHOLES, LOOKED_AT = 6, 2000
-"""Whole neighbourhoods of a large point that a climb looks at, and the most items in all of these together.
+MIN_PROBABILITY_FOR_EMBEDDING = np.exp(-6.0)
+"""Posterior probability that a structure needs before an embedding is fitted for it."""
+ERROR_WINDOW = 8
+"""Number of recent observations over which one-step-ahead errors are averaged."""
+MIN_OBSERVATIONS_FOR_EMBEDDING = 26
+"""Number of observations below which no embedding is fitted."""
+EXPLAINED_SHARES = (0.7, 0.9, 0.98)
+"""Candidate shares of the variance explained by path lengths: the more observations, the larger the best one."""
+EMBEDDING_ITERATIONS = 50
+"""Iterations of L-BFGS for each of the shares."""
+CALIBRATION_BOUNDS = (1.0, 25.0)
+"""Bounds of the variance inflation that calibrates a model with an embedding to its recent errors."""
+SMALL_WIDTH = 60
+"""Width of a point up to which full scans are not limited and all structures are fast enough."""
+SMALL_WIDTH_STRUCTURES = ("slot-distances",)
+"""Structures that are too slow for larger points."""
+MAX_FULL_SCANS, MAX_SCANNED_ITEMS = 6, 2000
+"""Full scans per local search of a large point, and the most items in all of them together.
 
-More climb higher, but take far longer: a neighbourhood grows with the square of the number of items.
+More scans find higher maxima, but take far longer: a neighbourhood grows with the square of the number of items.
 """
 MIXED_PRIOR = (1.0, 1.0)
-"""Of lengthscales where there are binary choices: few variables matter as much as all of them together."""
-SELDOM = 8
-"""Results between two looks at which of a family's similarities is the likeliest."""
-FITTED = 200
-"""Results from which hyperparameters are learned at most; the model knows all of them."""
+"""Lengthscale prior where there are binary variables, a few of which may matter as much as all of them together."""
+VARIANT_INTERVAL = 8
+"""Number of observations between two selections of a structure's variant."""
+MAX_FITTED = 200
+"""Largest number of observations to which hyperparameters are fitted; the model is conditioned on all of them."""
 
 
 @dataclass(frozen=True)
-class Past:
-    """The first results of a run, as a key: what was computed from them is not computed again."""
+class Dataset:
+    """The first observations of a run, hashable: the key under which models fitted to them are cached."""
 
-    space: AnySpace
+    space: SearchSpace
     row_bytes: bytes
     value_bytes: bytes
     noisy: bool = False
-    error_bytes: bytes = b""
-    knowledge: Knowledge | None = None
+    noise_bytes: bytes = b""
+    prior_mean: PriorMean | None = None
 
     @classmethod
     def of(
         cls,
-        space: AnySpace,
+        space: SearchSpace,
         rows: Rows,
         values: Floats,
         *,
         noisy: bool = False,
-        errors: Floats | None = None,
-        knowledge: Knowledge | None = None,
-    ) -> Past:
-        """From arrays, with the values' standard deviations and prior knowledge if there are any."""
+        noise_std: Floats | None = None,
+        prior_mean: PriorMean | None = None,
+    ) -> Dataset:
+        """From arrays, with the values' standard deviations and the prior mean, if there are any."""
         return cls(
             space,
             np.ascontiguousarray(rows, space.dtype).tobytes(),
             np.asarray(values, np.float64).tobytes(),
             noisy,
-            b"" if errors is None else np.asarray(errors, np.float64).tobytes(),
-            knowledge,
+            b"" if noise_std is None else np.asarray(noise_std, np.float64).tobytes(),
+            prior_mean,
         )
 
     @property
     def rows(self) -> Rows:
-        """The rows."""
+        """The rows observed."""
         return np.frombuffer(self.row_bytes, self.space.dtype).reshape(-1, self.space.width)
 
     @property
@@ -127,302 +128,313 @@ class Past:
         return np.frombuffer(self.value_bytes, np.float64)
 
     @property
-    def errors(self) -> Floats | None:
-        """Their standard deviations, nan where they are not known; None if none is."""
-        return np.frombuffer(self.error_bytes, np.float64) if self.error_bytes else None
+    def noise_std(self) -> Floats | None:
+        """Their standard deviations, nan where unknown; None if all are."""
+        return np.frombuffer(self.noise_bytes, np.float64) if self.noise_bytes else None
 
     def __len__(self) -> int:
         return len(self.value_bytes) // 8
 
-    def first(self, count: int) -> Past:
-        """The results that came first."""
-        errors = None if self.errors is None else self.errors[:count]
+    def first(self, count: int) -> Dataset:
+        """The first `count` observations."""
+        noise_std = None if self.noise_std is None else self.noise_std[:count]
         rows, values = self.rows[:count], self.values[:count]
-        return self.of(self.space, rows, values, noisy=self.noisy, errors=errors, knowledge=self.knowledge)
+        return self.of(self.space, rows, values, noisy=self.noisy, noise_std=noise_std, prior_mean=self.prior_mean)
 
 
-@lru_cache(maxsize=3 * len(FAMILIES))
-def plain_model(past: Past, family: str) -> GP:
-    """A model of one family; those of this ask and of the two before it are remembered, which is what `surprise` needs."""
-    return _model(past, family, likeliest(past.first(len(past) - len(past) % SELDOM), family))
+@lru_cache(maxsize=3 * len(STRUCTURES))
+def structure_model(dataset: Dataset, structure: str) -> GP:
+    """The model of one structure. Those of this ask and the two before it are cached, for `one_step_ahead_error`."""
+    return _model(dataset, structure, best_variant(dataset.first(len(dataset) - len(dataset) % VARIANT_INTERVAL), structure))
 
 
 @lru_cache(maxsize=16)
-def likeliest(past: Past, family: str) -> int:
-    """Which of a family's similarities fits the results best."""
-    orders = [variable for variable in past.space.variables.values() if isinstance(variable, Permutation)]
-    count = max((1 if "cycle" in order.symmetry else len(FAMILIES[family](order.n)) for order in orders), default=1)
-    if count == 1 or len(past) < 2:
+def best_variant(dataset: Dataset, structure: str) -> int:
+    """The variant of a structure with the smallest BIC."""
+    orders = [variable for variable in dataset.space.variables.values() if isinstance(variable, Permutation)]
+    count = max((1 if "cycle" in order.symmetry else len(STRUCTURES[structure](order.n)) for order in orders), default=1)
+    if count == 1 or len(dataset) < 2:
         return 0
-    return int(np.argmin([unlikelihood(_model(past, family, which)) for which in range(count)]))
+    return int(np.argmin([bic(_model(dataset, structure, which)) for which in range(count)]))
 
 
-def _model(past: Past, family: str, which: int) -> GP:
-    """With one of the family's similarities, or the last one of an order that has fewer."""
-    similarity = Product.of(past.space, lambda n: FAMILIES[family](n)[: which + 1][-1], SameShare)
-    prior = MIXED_PRIOR if has_picks(past.space) else LENGTHSCALE_PRIOR
-    noise_prior = NOISY_PRIOR if past.noisy else NOISE_PRIOR
-    errors, hyperparameters = past.errors, None
-    if len(past) > FITTED:
-        some = np.linspace(0, len(past) - 1, FITTED).astype(np.int64)
+def _model(dataset: Dataset, structure: str, variant: int) -> GP:
+    """The model with one variant of a structure, or with the last variant for orders that have fewer."""
+    similarity = Product.of(dataset.space, lambda n: STRUCTURES[structure](n)[: variant + 1][-1], BinaryCountSimilarity)
+    prior = MIXED_PRIOR if has_binary(dataset.space) else LENGTHSCALE_PRIOR
+    noise_prior = NOISY_PRIOR if dataset.noisy else NOISE_PRIOR
+    noise_std, hyperparameters = dataset.noise_std, None
+    if len(dataset) > MAX_FITTED:
+        subset = np.linspace(0, len(dataset) - 1, MAX_FITTED).astype(np.int64)
         hyperparameters = GP(
             similarity,
-            past.rows[some],
-            past.values[some],
+            dataset.rows[subset],
+            dataset.values[subset],
             prior=prior,
-            errors=None if errors is None else errors[some],
+            noise_std=None if noise_std is None else noise_std[subset],
             noise_prior=noise_prior,
         ).hyperparameters
-    return fitted(
+    return fit_with_prior_mean(
         similarity,
-        past.rows,
-        past.values,
-        past.knowledge,
+        dataset.rows,
+        dataset.values,
+        dataset.prior_mean,
         hyperparameters=hyperparameters,
         prior=prior,
-        errors=errors,
+        noise_std=noise_std,
         noise_prior=noise_prior,
     )
 
 
-def unlikelihood(model: GP) -> float:
-    """The model's loss, and half the logarithm of the number of results for each lengthscale (Schwarz 1978).
+def bic(model: GP) -> float:
+    """Half the BIC (Schwarz 1978): the negative log posterior plus `log(observations) / 2` for each lengthscale.
 
-    The loss is that of the likeliest lengthscales alone, and the more of them there are, the less they say.
+    The posterior is that of the best lengthscales alone, which favours models with many; the penalty compensates.
     """
-    return model.loss + 0.5 * float(np.log(len(model.rows))) * len(model.hyperparameters.lengthscales)
+    return model.neg_log_posterior + 0.5 * float(np.log(len(model.rows))) * len(model.hyperparameters.lengthscales)
 
 
-def structures(past: Past, families: tuple[str, ...] = tuple(FAMILIES)) -> dict[str, tuple[GP, float]]:
-    """Each family's model and share of the evidence; for large points, slow families only if there are no others."""
-    fitting = [name for name in families if suits(past.space, name)] or list(families)
-    quick = [name for name in fitting if past.space.width <= SMALL or name not in SMALL_ONLY] or fitting
-    if not any(isinstance(variable, Permutation) for variable in past.space.variables.values()):
-        del quick[1:]  # without orders all families are the same
-    models = {name: plain_model(past, name) for name in quick}
-    losses = np.array([unlikelihood(model) for model in models.values()])
-    weights = np.exp(losses.min() - losses)
+def weigh_structures(dataset: Dataset, structures: tuple[str, ...] = tuple(STRUCTURES)) -> dict[str, tuple[GP, float]]:
+    """Model and posterior probability of each structure. For large points, slow ones only if there are no others."""
+    suitable = [name for name in structures if applies_to(dataset.space, name)] or list(structures)
+    fast = [n for n in suitable if dataset.space.width <= SMALL_WIDTH or n not in SMALL_WIDTH_STRUCTURES] or suitable
+    if not any(isinstance(variable, Permutation) for variable in dataset.space.variables.values()):
+        del fast[1:]  # without orders all structures are the same
+    models = {name: structure_model(dataset, name) for name in fast}
+    criteria = np.array([bic(model) for model in models.values()])
+    weights = np.exp(criteria.min() - criteria)
     weights /= weights.sum()
     return {name: (model, float(weight)) for (name, model), weight in zip(models.items(), weights, strict=True)}
 
 
-def drawn(found: Mapping[str, tuple[GP, float]], rng: np.random.Generator) -> GP:
-    """The model of one of the structures, drawn by its share."""
-    models, shares = zip(*found.values(), strict=True)
-    model: GP = models[rng.choice(len(models), p=shares)]
+def sample_structure(found: Mapping[str, tuple[GP, float]], rng: np.random.Generator) -> GP:
+    """The model of one structure, sampled by posterior probability."""
+    models, probabilities = zip(*found.values(), strict=True)
+    model: GP = models[rng.choice(len(models), p=probabilities)]
     return model
 
 
-def suits(space: AnySpace, family: str) -> bool:
-    """Whether a family has anything to say about the shapes of a space's orders that others do not say as well."""
+def applies_to(space: SearchSpace, structure: str) -> bool:
+    """Whether a structure can model the space's orders and is not equivalent to another one there."""
     for order in space.variables.values():
         if isinstance(order, Permutation):
-            both = len(order.symmetry) == 2 and family == "succession"  # the same as neighbours
-            if both or ("cycle" in order.symmetry and family not in ROUND):
+            same = len(order.symmetry) == 2 and structure == "directed-adjacency"  # as plain adjacency
+            if same or ("cycle" in order.symmetry and structure not in CYCLIC_STRUCTURES):
                 return False
-            if order.choose is not None and family == "spacings":
+            if order.choose is not None and structure == "slot-distances":
                 return False
     return True
 
 
 @lru_cache(maxsize=4)
-def learned_places(past: Past, family: str) -> tuple[Floats, ...]:
-    """Places of the items for each of `SHARES`, from a random start with the first, then each from the one before."""
-    model, pairs = plain_model(past, family), _pairs(past.space, family)
-    precision = model.whitener.T @ model.whitener
+def fit_embeddings(dataset: Dataset, structure: str) -> tuple[Floats, ...]:
+    """Item coordinates for each of `EXPLAINED_SHARES`: the first from a random start, each other from the one before."""
+    model, pairs = structure_model(dataset, structure), _pairs(dataset.space, structure)
+    precision = model.chol_inverse.T @ model.chol_inverse
     scale = model.hyperparameters.outputscale * (1 - np.exp(-0.5 / model.hyperparameters.lengthscales[0] ** 2))
-    places = np.random.default_rng(len(past)).normal(size=(1 + pairs.directed, pairs.n, 2)) / np.sqrt(pairs.n)
+    coordinates = np.random.default_rng(len(dataset)).normal(size=(1 + pairs.directed, pairs.n, 2)) / np.sqrt(pairs.n)
     found = []
-    for share in SHARES:
-        places = fit_places(
-            past.rows,
-            model.left,
+    for share in EXPLAINED_SHARES:
+        coordinates = fit_embedding(
+            dataset.rows,
+            model.residuals,
             precision / (1 - share),
-            places,
+            coordinates,
             variance=share * scale,
             cyclic=pairs.cyclic,
-            steps=MAP_STEPS,
+            steps=EMBEDDING_ITERATIONS,
         )
-        found.append(places)
+        found.append(coordinates)
     return tuple(found)
 
 
-def mapped_model(past: Past, family: str, share: float, stretch: float = 1.0) -> GP:
-    """The family's model with the lengths on a map as its trend; deviations are `stretch` times as large."""
-    model, pairs = plain_model(past, family), _pairs(past.space, family)
-    places = learned_places(past, family)[SHARES.index(share)]
-    factor = (1 - share) * stretch**2
+def embedding_model(dataset: Dataset, structure: str, share: float, inflation: float = 1.0) -> GP:
+    """The structure's model with path lengths in an item embedding as mean, standard deviations times `inflation`."""
+    model, pairs = structure_model(dataset, structure), _pairs(dataset.space, structure)
+    coordinates = fit_embeddings(dataset, structure)[EXPLAINED_SHARES.index(share)]
+    factor = (1 - share) * inflation**2
     plain = model.hyperparameters
     scaled = replace(plain, outputscale=factor * plain.outputscale, noise=factor * plain.noise)
-    costs = PathCosts(places, pairs.cyclic)
-    trend = costs if model.trend is None else Trends((model.trend, costs))
-    return GP(model.similarity, past.rows, past.values, hyperparameters=scaled, trend=trend, errors=past.errors)
+    lengths = PathLengthMean(coordinates, pairs.cyclic)
+    mean_function = lengths if model.mean_function is None else SumMean((model.mean_function, lengths))
+    return GP(
+        model.similarity,
+        dataset.rows,
+        dataset.values,
+        hyperparameters=scaled,
+        mean_function=mean_function,
+        noise_std=dataset.noise_std,
+    )
 
 
-def _pairs(space: AnySpace, family: str) -> Adjacency:
-    """Which neighbouring pairs a family with a map looks at."""
+def _pairs(space: SearchSpace, structure: str) -> Adjacency:
+    """The adjacency similarity of a structure that can have an embedding."""
     assert isinstance(space, PermutationSpace)
-    (found,) = FAMILIES[family](space.width)
-    shaped = found.shaped(space.order)
-    assert isinstance(shaped, Adjacency)
-    return shaped
+    (found,) = STRUCTURES[structure](space.width)
+    adjacency = found.for_variable(space.order)
+    assert isinstance(adjacency, Adjacency)
+    return adjacency
 
 
 @lru_cache(maxsize=128)
-def surprise(past: Past, families: tuple[str, ...], family: str = "", share: float = 0.0) -> tuple[float, float]:
-    """How wrong the last result was predicted from those before it: squared error, and the same in predicted variances.
+def one_step_ahead_error(
+    dataset: Dataset, structures: tuple[str, ...], structure: str = "", share: float = 0.0
+) -> tuple[float, float]:
+    """Squared error of predicting the last observation from those before it, and the same over the predicted variance.
 
-    By the family with a map, or without a name by the likeliest plain model.
+    The prediction is that of a structure with an embedding or, without a name, of the plain model with the smallest BIC.
     """
-    before = past.first(len(past) - 1)
-    if family:
-        model = mapped_model(before, family, share)
+    before = dataset.first(len(dataset) - 1)
+    if structure:
+        model = embedding_model(before, structure, share)
     else:
-        model = min((plain_model(before, name) for name in families), key=unlikelihood)
-    mean, deviation = model.predict_standardised(past.rows[-1:])
-    error = float((past.values[-1] - model.centre) / model.spread - mean[0])
-    return (error * model.spread) ** 2, (error / float(deviation[0])) ** 2
+        model = min((structure_model(before, name) for name in structures), key=bic)
+    mean, deviation = model.predict_standardised(dataset.rows[-1:])
+    error = float((dataset.values[-1] - model.y_mean) / model.y_std - mean[0])
+    return (error * model.y_std) ** 2, (error / float(deviation[0])) ** 2
 
 
 @dataclass(frozen=True)
-class Auto(Modelled):
-    """Models of several structures, one drawn in proportion to its evidence at every step.
+class Auto(BayesianMethod):
+    """The default method: models of several structures, one sampled by its posterior probability at every step.
 
-    Where neighbouring pairs matter, items get places on a map that is learned from the results, as long as that predicts
-    new results better than the plain models do. Of binary choices it matters which are taken and how many. LogEI is climbed
-    by first improvement over all three moves and steps of numbers, which follow the gradient at last, from the best rows
-    and from random ones. With binary choices large values are drawn in.
+    Where adjacency matters, the path length in an item embedding becomes the mean function, as long as its one-step-ahead
+    error is smaller than that of the plain models. Binary variables are compared by which are 1 and by how many; with them,
+    outputs are warped. LogEI is maximised by local search with first improvement, from the best rows and from random ones,
+    over all three moves and steps of the other variables, with a continuous step for real ones.
     """
 
-    families: tuple[str, ...] = tuple(FAMILIES)
-    maps: bool = True
+    structures: tuple[str, ...] = tuple(STRUCTURES)
+    embedding: bool = True
     incumbents: int = 5
-    randoms: int = 5
+    random_starts: int = 5
     batch: Batch = "fantasies"
     moves: tuple[str, ...] = tuple(MOVES)
 
     def __post_init__(self) -> None:
         if self.batch not in get_args(Batch):
             raise unknown_choice("batch", self.batch, get_args(Batch))
-        for name in self.families:
-            if name not in FAMILIES:
-                raise unknown_choice("family", name, FAMILIES)
+        for name in self.structures:
+            if name not in STRUCTURES:
+                raise unknown_choice("structure", name, STRUCTURES)
 
     def _model(self, history: History, rng: np.random.Generator) -> GP:
-        """One of the structures drawn by its evidence, or the map."""
-        past = past_of(history)
+        """The model with an embedding, if one is selected, or else that of a sampled structure."""
+        dataset = model_dataset(history)
         with phase("fit"):
-            found = structures(past, self.families)
-            model = drawn(found, rng)
-            return (best_map(past, found) if self.maps else None) or model
+            found = weigh_structures(dataset, self.structures)
+            model = sample_structure(found, rng)
+            return (select_embedding(dataset, found) if self.embedding else None) or model
 
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Rows, Floats]:
-        space, small = history.space, history.space.width <= SMALL
-        acquisition = Acquisition(model, score_of("logei", model, history), best, self.moves)
-        good = history.best(self.incumbents, expected(model, history))
-        others = repaired(model, np.concatenate([good[:1], space.sample_rows(self.randoms, seed=rng)]))
-        found = ascend(
+        space, small = history.space, history.space.width <= SMALL_WIDTH
+        acquisition = AcquisitionNeighbourhood(model, acquisition_function("logei", model, history), best, self.moves)
+        good = history.best(self.incumbents, posterior_means(model, history))
+        others = improve_tours(model, np.concatenate([good[:1], space.sample_rows(self.random_starts, seed=rng)]))
+        found = local_search(
             acquisition,
             np.concatenate([good, others]),
-            # Only the promising climbs go on, in large neighbourhoods sooner and only as long as it pays.
-            probe=8,
-            finalists=3 if small else 1,
-            enough=0.0 if small else 1e-2,
-            wholes=None if small else whole_looks(space),
-            first=rng,
-            forbidden=history.is_tried,
+            # Only the most promising searches go on after screening; in large spaces one, as long as it pays.
+            screening_steps=8,
+            survivors=3 if small else 1,
+            min_improvement=0.0 if small else 1e-2,
+            max_full_scans=None if small else max_full_scans(space),
+            rng=rng,
+            exclude=history.is_tried,
         )
-        return reconsidered(*found, acquisition.score, model, history)
+        return revalue_incumbent(*found, acquisition.function, model, history)
 
 
-def past_of(history: History) -> Past:
-    """The results as models read them: where there are binary choices, with large values drawn in."""
-    values, errors = history.values, history.errors
-    if has_picks(history.space):
-        values, slopes = levelled(values), level_slopes(values)
-        errors = None if errors is None else errors * slopes
-    noisy, knowledge = history.noisy, history.knowledge
-    return Past.of(history.space, history.rows, values, noisy=noisy, errors=errors, knowledge=knowledge)
+def model_dataset(history: History) -> Dataset:
+    """The observations that models are fitted to: with output warping where there are binary variables."""
+    values, noise_std = history.values, history.noise_std
+    if has_binary(history.space):
+        values, derivative = warp_outputs(values), warp_derivative(values)
+        noise_std = None if noise_std is None else noise_std * derivative
+    noisy, prior_mean = history.noisy, history.prior_mean
+    return Dataset.of(history.space, history.rows, values, noisy=noisy, noise_std=noise_std, prior_mean=prior_mean)
 
 
-def has_picks(space: AnySpace) -> bool:
-    """Whether some of the choices are binary: how many are taken then matters so much that the rest hardly shows."""
+def has_binary(space: SearchSpace) -> bool:
+    """Whether there are binary variables: the number of ones then matters so much that other effects hardly show."""
     return any(isinstance(variable, Binary) for variable in space.variables.values())
 
 
-def whole_looks(space: AnySpace) -> int:
-    """How many whole neighbourhoods of a large point a climb looks at."""
+def max_full_scans(space: SearchSpace) -> int:
+    """Number of full scans per local search of a large point."""
     items = max((variable.n for variable in space.variables.values() if isinstance(variable, Permutation)), default=1)
-    return max(1, min(WHOLES, LOOKED_AT // max(1, items)))
+    return max(1, min(MAX_FULL_SCANS, MAX_SCANNED_ITEMS // max(1, items)))
 
 
-def levelled(values: Floats) -> Floats:
-    """Values with the large ones drawn in, for what is left to improve to be seen beside them.
+def warp_outputs(values: Floats) -> Floats:
+    """Output warping, `log(1 + regret / mean regret)`: otherwise large values hide differences between good ones.
 
-    The logarithm of one and the gap to the best value in mean gaps: near the best hardly more than another scale.
+    The regret is that to the best value; where it is small, warping is close to a change of scale.
     """
-    gaps = values - values.min()
-    return np.asarray(np.log1p(gaps / max(gaps.mean(), 1e-300)))
+    regret = values - values.min()
+    return np.asarray(np.log1p(regret / max(regret.mean(), 1e-300)))
 
 
-def level_slopes(values: Floats) -> Floats:
-    """By how much `levelled` shrinks small differences at each value."""
-    gaps = values - values.min()
-    return np.asarray(1 / (max(gaps.mean(), 1e-300) + gaps))
+def warp_derivative(values: Floats) -> Floats:
+    """The derivative of `warp_outputs` at each value, for fixed best value and mean regret."""
+    regret = values - values.min()
+    return np.asarray(1 / (max(regret.mean(), 1e-300) + regret))
 
 
-def best_map(past: Past, found: Mapping[str, tuple[GP, float]]) -> GP | None:
-    """The model with a map that has lately predicted better than the plain ones did, if there is one.
+def select_embedding(dataset: Dataset, found: Mapping[str, tuple[GP, float]]) -> GP | None:
+    """The model with an embedding whose recent one-step-ahead error is below that of the plain models, if there is one.
 
-    Never chosen by evidence: a map always fits what it was fitted to. Its variances are stretched to fit its recent errors.
+    It is not selected by evidence: an embedding always fits the observations that it was fitted to. Its variances are
+    inflated to match its recent errors.
     """
-    space = past.space
+    space = dataset.space
     if not isinstance(space, PermutationSpace) or space.order.choose is not None:
         return None
-    # On a round, spacings tell much of what neighbours do and may take all of their evidence, though a map tells most.
-    least = 0.0 if "cycle" in space.order.symmetry else WORTH_A_MAP
-    wanted = [name for name in MAPPED if name in found and found[name][1] >= least]
-    if not wanted or space.n < 4 or len(past) < max(EARLIEST, space.n // 2):
+    # In cyclic orders, slot distances imply much of adjacency and may have all of its probability, though an embedding
+    # predicts best.
+    threshold = 0.0 if "cycle" in space.order.symmetry else MIN_PROBABILITY_FOR_EMBEDDING
+    candidates = [name for name in EMBEDDABLE if name in found and found[name][1] >= threshold]
+    if not candidates or space.n < 4 or len(dataset) < max(MIN_OBSERVATIONS_FOR_EMBEDDING, space.n // 2):
         return None
-    recent = [past.first(k + 1) for k in range(len(past) - WATCHED, len(past))]
-    plain = np.mean([surprise(each, tuple(found))[0] for each in recent])
-    judged = [
-        (*np.mean([surprise(each, tuple(found), name, share) for each in recent], axis=0), name, share)
-        for name in wanted
-        for share in SHARES
+    recent = [dataset.first(k + 1) for k in range(len(dataset) - ERROR_WINDOW, len(dataset))]
+    plain = np.mean([one_step_ahead_error(each, tuple(found))[0] for each in recent])
+    errors = [
+        (*np.mean([one_step_ahead_error(each, tuple(found), name, share) for each in recent], axis=0), name, share)
+        for name in candidates
+        for share in EXPLAINED_SHARES
     ]
-    error, ratio, name, share = min(judged)
-    return mapped_model(past, name, share, np.sqrt(np.clip(ratio, *CALIBRATION))) if error < plain else None
+    error, ratio, name, share = min(errors)
+    return embedding_model(dataset, name, share, np.sqrt(np.clip(ratio, *CALIBRATION_BOUNDS))) if error < plain else None
 
 
-def repaired(model: GP, rows: Rows) -> Rows:
-    """Rows whose orders are rid of neighbouring pairs that the model thinks little of, if it looks at pairs.
+def improve_tours(model: GP, rows: Rows) -> Rows:
+    """Rows whose orders are improved by 2-opt on the pairwise costs that the model implies, if it models adjacency.
 
-    Near a row the expected value is about a sum over pairs. Single moves find few such pairs in a long order. A row that
-    breaks the rules of its space by that stays as it was.
+    Near a row the posterior mean is about a sum over adjacent pairs. Single moves find few of the costly pairs in a long
+    order. A row that would become infeasible stays as it was.
     """
-    given, rows, first = rows, rows.copy(), 0
+    original, rows, first = rows, rows.copy(), 0
     for name, factor in model.similarity.factors.items():
         if isinstance(factor, Adjacency):
             where, known = model.similarity.space.slices[name], model.similarity.space.part(name, model.rows)
             rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
             for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):
                 costs = _pair_sums(factor, known, weights)
-                for trend in Trends.parts_of(model.trend):
-                    if isinstance(trend, PathCosts):
-                        costs += trend.costs
+                for part in SumMean.parts_of(model.mean_function):
+                    if isinstance(part, PathLengthMean):
+                        costs += part.costs
                 order = row[where].astype(np.int64)
-                shorten(order, costs, factor.directed, factor.cyclic)
+                two_opt(order, costs, factor.directed, factor.cyclic)
                 row[where] = order
-        first += factor.lengthscales
+        first += factor.num_lengthscales
     space = model.similarity.space
-    if space.ruled:
-        rows = np.concatenate([(*space.kept(row[None]), old)[:1] for row, old in zip(rows, given, strict=True)])
+    if space.is_constrained:
+        rows = np.concatenate([(*space.feasible_rows(row[None]), old)[:1] for row, old in zip(rows, original, strict=True)])
     return rows
 
 
 def _pair_sums(pairs: Adjacency, orders: Rows, weights: Floats) -> Floats:
-    """For each pair of items the sum of the weights of the orders in which they are neighbours, `(n, n)`."""
+    """For each pair of items the sum of the weights of the orders in which they are adjacent, `(n, n)`."""
     sums = np.zeros((pairs.n, pairs.n))
     steps = pairs.n if pairs.cyclic else pairs.n - 1
     following = np.roll(orders, -1, axis=1)[:, :steps]

@@ -1,4 +1,4 @@
-"""Methods without a model: random search, hill climbing, a genetic algorithm."""
+"""Methods without a model: random search, local search, a genetic algorithm."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from mergebo._typing import Rows
-from mergebo.moves import MOVES, random_neighbours
+from mergebo.neighbours import MOVES, random_neighbours
 from mergebo.optimizers.history import History
-from mergebo.spaces import AnySpace, Permutation
+from mergebo.spaces import Permutation, SearchSpace
 
-SOME = 64
-"""Random neighbours that are drawn to find one that was not tried."""
+SAMPLED_NEIGHBOURS = 64
+"""Number of random neighbours sampled to find an untried one."""
 
 
 @dataclass(frozen=True)
 class RandomSearch:
-    """Uniform random points, none twice."""
+    """Uniform random points without repetition."""
 
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
-        return history.fresh_row(rng)
+        return history.untried_row(rng)
 
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """Restarted hill climbing: a random neighbour of the best point of this climb; after `patience` misses a new climb.
+    """Hill climbing with restarts: a random neighbour of the incumbent; a restart after `patience` failures.
 
-    Swaps, insertions and reversals of an order, flips of choices, other options and steps of numbers of all sizes are
-    equally likely. `patience` is n by default.
+    Swaps, insertions and reversals of an order, flips of binary choices, other options and steps of numbers of all sizes
+    are equally likely. By default, `patience` is the width of a point, at least 10.
     """
 
     moves: tuple[str, ...] = tuple(MOVES)
@@ -36,28 +36,28 @@ class LocalSearch:
 
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         patience = self.patience or max(10, history.space.width)
-        here = self._climb(history, patience)
+        here = self._incumbent(history, patience)
         if here is not None:
-            around = random_neighbours(history.rows[here], history.space, self.moves, SOME, rng)
+            around = random_neighbours(history.rows[here], history.space, self.moves, SAMPLED_NEIGHBOURS, rng)
             around = around[~history.is_tried(around)]
             if len(around):
                 chosen: Rows = around[rng.integers(len(around))]
                 return chosen
-        return history.fresh_row(rng)
+        return history.untried_row(rng)
 
     @staticmethod
-    def _climb(history: History, patience: int) -> int | None:
-        """The best result of the current climb, found by going through the history; None if a new climb is due."""
+    def _incumbent(history: History, patience: int) -> int | None:
+        """Index of the best observation since the last restart, replayed from the history; None if a restart is due."""
         values, first = history.values, min(history.initial, len(history.values))
         here = int(values[:first].argmin()) if first else None
-        misses = 0
+        failures = 0
         for k in range(first, len(values)):
             if here is None or values[k] < values[here]:
-                here, misses = k, 0
+                here, failures = k, 0
             else:
-                misses += 1
-                if misses >= patience:
-                    here, misses = None, 0
+                failures += 1
+                if failures >= patience:
+                    here, failures = None, 0
         return here
 
 
@@ -65,7 +65,7 @@ class LocalSearch:
 class Genetic:
     """A steady-state genetic algorithm: order crossover of two good points, then a random move.
 
-    A child that breaks rules is sorted anew, as close to itself as they allow; if that fails another one is made.
+    An infeasible child is repaired to a nearby feasible order; if that fails another one is made.
     """
 
     population: int = 20
@@ -74,14 +74,14 @@ class Genetic:
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         parents = history.best(self.population)
         for _ in range(20 if len(parents) > 1 else 0):
-            # Binary tournaments: of two drawn parents the better one, which comes first.
+            # Binary tournaments: the better of two sampled parents, which are sorted by value.
             a, b = (parents[rng.integers(len(parents), size=2).min()] for _ in range(2))
             child = crossover(a, b, history.space, rng)
-            if history.space.ruled:
-                mended = history.space.kept(child[None], closest=True)
-                if not len(mended):
+            if history.space.is_constrained:
+                repaired = history.space.feasible_rows(child[None], repair=True)
+                if not len(repaired):
                     continue
-                child = mended[0]
+                child = repaired[0]
             if rng.random() < self.mutation:
                 around = random_neighbours(child, history.space, ("swap",), 1, rng)
                 child = around[rng.integers(len(around))] if len(around) else child
@@ -90,16 +90,16 @@ class Genetic:
         return history.random_instead("crossover", rng)
 
 
-def crossover(a: Rows, b: Rows, space: AnySpace, rng: np.random.Generator) -> Rows:
-    """A child of two rows: order crossover (Davis 1985) of orders, a coin for every other number."""
+def crossover(a: Rows, b: Rows, space: SearchSpace, rng: np.random.Generator) -> Rows:
+    """A child of two rows: order crossover (Davis 1985) of orders, uniform crossover of all other numbers."""
     child = a.copy()
     for name, where in space.slices.items():
         match space.variables[name]:
             case Permutation(n):
                 first, last = np.sort(rng.integers(0, n + 1, 2))
-                kept = a[where][first:last]
-                rest = b[where][~np.isin(b[where], kept)]  # in b's order, around the segment that a gives
-                child[where] = np.concatenate([rest[:first], kept, rest[first:]])
+                segment = a[where][first:last]
+                rest = b[where][~np.isin(b[where], segment)]  # in b's order, around the segment from a
+                child[where] = np.concatenate([rest[:first], segment, rest[first:]])
             case _:
                 coin = rng.random(where.stop - where.start) < 0.5
                 child[where] = np.where(coin, a[where], b[where])

@@ -1,4 +1,4 @@
-"""Several points at once: rules by which the members of a batch are chosen."""
+"""Strategies that choose the points of a batch."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from mergebo._typing import Floats, Rows
 from mergebo.surrogate import GP
 
 Batch: TypeAlias = Literal["fantasies", "thompson", "law"]
-"""One after the other, each taken to come out as expected; one draw from the posterior each; a determinantal choice."""
+"""One after the other, each conditioned on the expected values of those before; Thompson sampling; LAW (determinantal)."""
 
-CONSIDERED = 400
-"""The most promising rows among which a determinantal choice is made."""
-LEAST_WEIGHT = 0.01
-"""Of a row that promises nothing: the determinant wants all weights positive."""
+MAX_CANDIDATES = 400
+"""Number of rows with the largest acquisition values among which LAW chooses."""
+MIN_WEIGHT = 0.01
+"""Smallest weight of a row: the determinant needs all weights positive."""
 
 
-def law(model: GP, rows: Rows, values: Floats, count: int) -> Rows:
-    """The batch of LAW (Oh et al. 2022) from rows with their acquisition values, best first: promising and diverse.
+def law_batch(model: GP, rows: Rows, values: Floats, count: int) -> Rows:
+    """The batch of LAW (Oh et al. 2022) from rows with their acquisition values, best first.
 
-    That is the greedy choice of a large determinant of `W K W`: K is the posterior covariance, and W holds weights that grow
-    with the acquisition value.
+    It is promising and diverse: a greedy choice with a large determinant of `W K W`, where K is the posterior covariance
+    and the weights W grow with the acquisition value.
     """
     _, first = np.unique(rows, axis=0, return_index=True)
-    kept = np.sort(first)[:CONSIDERED]
-    rows, values = rows[kept], values[kept]
+    candidates = np.sort(first)[:MAX_CANDIDATES]
+    rows, values = rows[candidates], values[candidates]
     weights = acquisition_weights(values)
     return rows[greedy_determinant(weights[:, None] * model.covariance(rows) * weights, count)]
 
 
 def acquisition_weights(values: Floats) -> Floats:
-    """Between `LEAST_WEIGHT` and 1: a logistic function of standardised values, which no acquisition's units change."""
+    """Weights between `MIN_WEIGHT` and 1: a logistic function of standardised values, independent of their units."""
     scale = float(values.std())
     standard = (values - values.mean()) / (scale if scale > 0 else 1.0)
-    return np.asarray(LEAST_WEIGHT + (1 - LEAST_WEIGHT) / (1 + np.exp(-standard)))
+    return np.asarray(MIN_WEIGHT + (1 - MIN_WEIGHT) / (1 + np.exp(-standard)))
 
 
 def greedy_determinant(matrix: Floats, count: int) -> NDArray[np.int64]:
-    """Indices of a principal submatrix with a large determinant: each the one that makes it largest, given those before.
+    """Indices of a principal submatrix with a large determinant: each maximises it, given those before.
 
-    A partial Cholesky factorisation whose next pivot is the largest: what is left on the diagonal is by how much each
-    index would multiply the determinant. Where nothing is left, rounding decides, but no index is taken twice.
+    This is a Cholesky factorisation with diagonal pivoting: the residual diagonal is the factor by which each index would
+    multiply the determinant. Where it is zero, rounding decides, but no index is taken twice.
     """
-    left = matrix.diagonal().copy()
+    residual = matrix.diagonal().copy()
     factor = np.zeros((len(matrix), min(count, len(matrix))))
     chosen: list[int] = []
     for k in range(factor.shape[1]):
-        pivot = int(left.argmax())
+        pivot = int(residual.argmax())
         chosen.append(pivot)
-        factor[:, k] = (matrix[pivot] - factor @ factor[pivot]) / np.sqrt(max(left[pivot], 1e-12))
-        left -= factor[:, k] ** 2
-        left[chosen] = -np.inf
+        factor[:, k] = (matrix[pivot] - factor @ factor[pivot]) / np.sqrt(max(residual[pivot], 1e-12))
+        residual -= factor[:, k] ** 2
+        residual[chosen] = -np.inf
     return np.array(chosen, np.int64)

@@ -1,4 +1,4 @@
-"""What the results say: which structure they support, and which orders, places and neighbours move the value."""
+"""Explanations: which structure the results support, and the effects of precedence, position and adjacency on the value."""
 
 from __future__ import annotations
 
@@ -12,123 +12,125 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo._typing import Floats, Ints, Rows, Singles
-from mergebo.optimizers.auto import Past, best_map, structures
-from mergebo.optimizers.history import History, every_row
+from mergebo.optimizers.auto import Dataset, select_embedding, weigh_structures
+from mergebo.optimizers.history import History, enumerate_rows
 from mergebo.permutations import invert
-from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity
+from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
 from mergebo.surrogate import GP
-from mergebo.surrogate.places import PathCosts
+from mergebo.surrogate.embedding import PathLengthMean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Kind = Literal["precedence", "exchange", "position", "adjacency", "choice", "quantity"]
+Kind = Literal["precedence", "adjusted", "position", "adjacency", "choice", "quantity"]
 
-STRUCTURES: dict[str, tuple[str, Kind]] = {
+STRUCTURE_DESCRIPTIONS: dict[str, tuple[str, Kind]] = {
     "precedence": ("which item comes before which", "precedence"),
     "positions": ("which item is in which slot", "position"),
-    "neighbours": ("which items are next to each other, the last and the first included", "adjacency"),
-    "succession": ("which item comes right after which", "adjacency"),
-    "spacings": ("how far apart items are", "adjacency"),
+    "adjacency": ("which items are next to each other, the last and the first included", "adjacency"),
+    "directed-adjacency": ("which item comes right after which", "adjacency"),
+    "slot-distances": ("how far apart items are", "adjacency"),
     "choices": ("which choices are made", "choice"),
     "quantities": ("how much of each quantity is taken", "quantity"),
 }
-"""What each family of models looks at, in words, and the kind of effects that shows it best."""
+"""Each structure in words, and the kind of effects that shows it best."""
 
 HEADINGS: dict[Kind, str] = {
-    "precedence": "Pairs in order",
-    "exchange": "Pairs by themselves",
-    "position": "Places",
-    "adjacency": "Neighbours",
+    "precedence": "Precedence",
+    "adjusted": "Pairs, all other pairs held fixed",
+    "position": "Position",
+    "adjacency": "Adjacency",
     "choice": "Choices",
     "quantity": "Quantities",
 }
 REGIONS = {1: ("anywhere",), 2: ("first", "last"), 3: ("early", "in the middle", "late")}
 
-LEARNED, ENOUGH = 0.2, 10
-"""Share of the variance that a model must explain of results left out, and results needed, before words are made of it."""
-CERTAIN = 2.0
-"""Standard deviations from zero at which an effect counts as certain."""
-NEGLIGIBLE = 0.01
-"""Share of the evidence below which a family has no say in the effects."""
-ORDERS, JOINT = 20_000, 2_000
-"""Random orders over which effects are averaged, and those of them whose joint uncertainty is looked at."""
-NUMBERS = 1_000_000
-"""In all orders together; large ones are fewer."""
-LISTED = 500
-"""Effects of each kind, the largest ones, of which the uncertainty is looked at."""
+MIN_Q2, MIN_RESULTS = 0.2, 10
+"""Leave-one-out R² and number of results below which no effects are reported."""
+SIGNIFICANT_STDS = 2.0
+"""Standard deviations from zero beyond which an effect counts as significant."""
+MIN_PROBABILITY = 0.01
+"""Posterior probability below which a structure does not contribute to the effects."""
+SAMPLED_ORDERS, JOINT_ORDERS = 20_000, 2_000
+"""Random orders over which effects are averaged, and how many of them have their joint covariance computed."""
+MAX_ENTRIES = 1_000_000
+"""Entries in all sampled orders together: of long orders fewer are sampled."""
+MAX_EFFECTS = 500
+"""Effects of each kind, the largest ones, whose standard deviation is computed."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """By how much something moves the value: the mean over random points where it holds, less that where it does not.
+    """The effect of a property on the value: its mean over random points with the property minus that over those without.
 
-    An item that is good early is good before every other in that sense. What is left of a pair when that is taken off is an
-    effect of the kind "exchange": what its order changes, on average, while all other pairs stay as they are.
+    In that sense, an item that is good early is good before every other one. Effects of the kind "adjusted" correct for
+    this: they are the coefficients of the pairs in a linear regression, each with all other pairs held fixed.
     """
 
     kind: Kind
-    what: str
+    description: str
     """Such as "acid before base"."""
     variable: str
     where: tuple[int, ...]
-    """The two items, the item and the third of the slots, the choice or option, or the third of the range."""
+    """The two items; the item and the third of the slots; the binary choice or the option; or the third of the range."""
     estimate: float
-    deviation: float
-    """Standard deviation of the estimate, as the models see it."""
+    std: float
+    """Posterior standard deviation of the estimate."""
     better: bool
-    """Whether it moves the value in the wanted direction."""
+    """Whether the value improves."""
 
     @property
-    def surely(self) -> float:
-        """How large it is at least, as good as certainly; not positive if that it exists is not certain."""
-        return abs(self.estimate) - CERTAIN * self.deviation
+    def lower_bound(self) -> float:
+        """The size of the effect less two standard deviations; positive if the effect is significant."""
+        return abs(self.estimate) - SIGNIFICANT_STDS * self.std
 
     def __str__(self) -> str:
         moves = "raises" if self.estimate > 0 else "lowers"
-        return f"{self.what}: {moves} the value by {self.size} ({'better' if self.better else 'worse'})"
+        return f"{self.description}: {moves} the value by {self.size} ({'better' if self.better else 'worse'})"
 
     @property
     def size(self) -> str:
-        """Its size and standard deviation, with the digits that mean something."""
-        places = int(np.clip(1 - np.floor(np.log10(1.05 * max(self.deviation, 1e-3 * abs(self.estimate), 1e-300))), -15, 15))
-        shown = (round(each, places) for each in (abs(self.estimate), self.deviation))
-        return " ± ".join(f"{each:.{max(0, places)}f}" for each in shown)
+        """Its size and standard deviation, rounded to significant digits."""
+        digits = int(np.clip(1 - np.floor(np.log10(1.05 * max(self.std, 1e-3 * abs(self.estimate), 1e-300))), -15, 15))
+        shown = (round(each, digits) for each in (abs(self.estimate), self.std))
+        return " ± ".join(f"{each:.{max(0, digits)}f}" for each in shown)
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What the results of a run say. `print` it, or `plot` it."""
+    """An explanation of the results of a run. `print` it, or `plot` it."""
 
     results: int
     direction: str
     structures: Mapping[str, float]
-    """Share of the evidence of each structure, the likeliest first; empty if there is nothing to tell them by."""
-    explained: float
-    """Share of the values' variance that is predicted when each result is left out in turn; at most 1, at worst negative."""
+    """Posterior probability of each structure, largest first; empty for fewer than two results or only equal ones."""
+    q2: float
+    """Leave-one-out R²: share of the variance predicted when each result is left out in turn. May be negative."""
     effects: tuple[Effect, ...]
-    """The surest first."""
-    places: Floats | None
-    """The map of the items, `(n, 2)`, if neighbours matter and it predicts better than models without."""
+    """Most significant first."""
+    embedding: Floats | None
+    """Learned coordinates of the items, `(n, 2)`, if adjacency matters and they predict better than models without them."""
     items: Mapping[str, tuple[str, ...]]
-    """What the items of each order are called."""
+    """Names of the items of each order."""
 
     @property
-    def learned(self) -> bool:
-        """Whether the models predict well enough to be believed."""
-        return self.results >= ENOUGH and self.explained >= LEARNED
+    def is_informative(self) -> bool:
+        """Whether the models predict well enough for effects to be reported."""
+        return self.results >= MIN_RESULTS and self.q2 >= MIN_Q2
 
     @property
     def kind(self) -> Kind:
-        """The kind of effects that shows the likeliest structure best."""
-        return next((STRUCTURES[name][1] for name in self.structures if name in STRUCTURES), "choice")
+        """The kind of effects that shows the most probable structure best."""
+        return next(
+            (STRUCTURE_DESCRIPTIONS[name][1] for name in self.structures if name in STRUCTURE_DESCRIPTIONS), "choice"
+        )
 
     def of_kind(self, kind: Kind) -> tuple[Effect, ...]:
-        """The effects of one kind, the surest first."""
+        """The effects of one kind, most significant first."""
         return tuple(effect for effect in self.effects if effect.kind == kind)
 
     def plot(self, path: str | PathLike[str] | None = None) -> Figure:
-        """The same as a picture, saved if there is a path."""
+        """The explanation as a figure, saved if there is a path."""
         from mergebo.optimizers.explanation_plot import draw
 
         return draw(self, path)
@@ -137,53 +139,56 @@ class Explanation:
         return "\n".join(self._lines())
 
     @property
-    def wish(self) -> str:
-        """Which values are the good ones, in words."""
+    def goal(self) -> str:
+        """The direction in words."""
         return "larger is better" if self.direction == "maximize" else "smaller is better"
 
     def _lines(self) -> Iterator[str]:
         if self.structures:
-            yield f"From {self.results} results ({self.wish})\n"
-        yield self.verdict
+            yield f"From {self.results} results ({self.goal})\n"
+        yield self.summary
         if self.structures:
-            yield f"Of the variance of results that are left out, {percent(self.explained)} is predicted from the others."
-        if not self.learned:
+            yield f"Leave-one-out R²: {percent(self.q2)} of the variance is predicted when each result is left out in turn."
+        if not self.is_informative:
             return
-        if self.places is not None:
-            yield "Items have places on a map that predicts new results better than models without; plot() draws it."
+        if self.embedding is not None:
+            yield "A learned item embedding predicts new results better than models without one; plot() draws it."
         yield ""
         yield "Effects: mean change of the value over random points ± standard deviation"
         kinds = sorted(HEADINGS, key=lambda kind: kind != self.kind)
-        found = {kind: certain(self.of_kind(kind))[: 6 if kind == self.kind else 3] for kind in kinds}
-        width = max((len(effect.what) for effects in found.values() for effect in effects), default=0)
+        found = {kind: significant(self.of_kind(kind))[: 6 if kind == self.kind else 3] for kind in kinds}
+        width = max((len(effect.description) for effects in found.values() for effect in effects), default=0)
         for kind, effects in found.items():
             if effects:
                 yield f"  {HEADINGS[kind]}"
             for effect in effects:
-                what, _, does = str(effect).rpartition(": ")
-                yield f"    {what:<{width}}  {does}"
+                description, _, change = str(effect).rpartition(": ")
+                yield f"    {description:<{width}}  {change}"
         if not any(found.values()):
-            yield "  None is certain yet: the structure shows before single effects do."
+            yield "  None is significant yet (at two standard deviations): the structure shows before single effects do."
 
     @property
-    def verdict(self) -> str:
-        """Which structure the results support, in a sentence."""
+    def summary(self) -> str:
+        """The structure that the results support, in a sentence."""
         if not self.structures:
             if self.results < 2:
-                return f"Results so far: {self.results}. Explaining takes two at least, and some tens to say much."
+                return f"Results so far: {self.results}. An explanation needs at least two, and some tens to be useful."
             return f"All {self.results} results are equal: there is nothing to explain."
-        if not self.learned:
-            return "The results do not say yet what matters; more of them will help."
-        (first, share), *others = ((STRUCTURES.get(name, (name,))[0], share) for name, share in self.structures.items())
-        if share >= 0.9:
-            return f"What matters is {first} ({percent(share)} of the evidence)."
+        if not self.is_informative:
+            return "The results do not show yet what matters; more of them will help."
+        (first, probability), *others = (
+            (STRUCTURE_DESCRIPTIONS.get(name, (name,))[0], weight) for name, weight in self.structures.items()
+        )
+        shown = f"posterior probability {percent(probability)}"
+        if probability >= 0.9:
+            return f"What matters is {first} ({shown})."
         second, less = others[0]
-        how = "most likely" if share >= 0.6 else "perhaps"
-        return f"What matters is {how} {first} ({percent(share)} of the evidence), or else {second} ({percent(less)})."
+        how = "most likely" if probability >= 0.6 else "perhaps"
+        return f"What matters is {how} {first} ({shown}), or else {second} ({percent(less)})."
 
 
 def percent(share: float) -> str:
-    """A share in words that do not claim too much.
+    """A share as a percentage that is never 100%.
 
     >>> percent(0.999), percent(0.42), percent(-3.0)
     ('over 99%', '42%', '0%')
@@ -191,200 +196,211 @@ def percent(share: float) -> str:
     return "over 99%" if share >= 0.995 else f"{max(0.0, share):.0%}"
 
 
-def certain(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
-    """The certain ones; of the thirds in which an item or a quantity can be only the surest."""
+def significant(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    """The significant effects; of the thirds of an item's slots or of a quantity's range only the most significant one."""
     seen: dict[tuple[Any, ...], Effect] = {}
     for effect in effects:
-        if effect.surely > 0:
+        if effect.lower_bound > 0:
             where = effect.where[:-1] if effect.kind in ("position", "quantity") else effect.where
             seen.setdefault((effect.variable, where), effect)
     return tuple(seen.values())
 
 
 def explain(history: History, direction: str) -> Explanation:
-    """What a history says, whichever method made it."""
+    """The explanation of a history, whichever method made it."""
     space, count = history.space, len(history.values)
     items = {name: item_names(each) for name, each in space.variables.items() if isinstance(each, Permutation)}
     if count < 2 or np.ptp(history.values) == 0:
         return Explanation(count, direction, {}, 0.0, (), None, items)
-    past = Past.of(space, history.rows, history.values, noisy=history.noisy, errors=history.errors)
-    found = structures(past)
-    shares = {name: share for name, (_, share) in sorted(found.items(), key=lambda pair: -pair[1][1])}
-    if not items:  # without orders all families are the same
-        measured = any(isinstance(each, Quantity) for each in space.variables.values())
-        shares = {"quantities" if measured else "choices": 1.0}
-    considered = [(model, share) for model, share in found.values() if share >= NEGLIGIBLE]
+    dataset = Dataset.of(space, history.rows, history.values, noisy=history.noisy, noise_std=history.noise_std)
+    found = weigh_structures(dataset)
+    probabilities = {name: weight for name, (_, weight) in sorted(found.items(), key=lambda pair: -pair[1][1])}
+    if not items:  # without orders all structures are the same
+        numeric = any(isinstance(each, Numeric) for each in space.variables.values())
+        probabilities = {"quantities" if numeric else "choices": 1.0}
+    considered = [(model, weight) for model, weight in found.values() if weight >= MIN_PROBABILITY]
+    sign = -1.0 if direction == "maximize" else 1.0
     effects = [
-        replace(
-            effect, estimate=float(history.unscaled(effect.estimate)), deviation=float(history.unscaled(effect.deviation))
-        )
-        for effect in _effects(space, considered, _groups(space, items, shares), -1.0 if direction == "maximize" else 1.0)
+        replace(effect, estimate=float(history.unscaled(effect.estimate)), std=float(history.unscaled(effect.std)))
+        for effect in _effects(space, considered, _groups(space, items, probabilities), sign)
     ]
     return Explanation(
         count,
         direction,
-        shares,
-        _explained(considered),
-        tuple(sorted(effects, key=lambda effect: -effect.surely)),
-        _places(past, found),
+        probabilities,
+        _q2(considered),
+        tuple(sorted(effects, key=lambda effect: -effect.lower_bound)),
+        _embedding(dataset, found),
         items,
     )
 
 
-def _places(past: Past, found: Mapping[str, tuple[GP, float]]) -> Floats | None:
-    """The map of the items, if one is in use; where leaving and arriving are apart, what is between the two."""
-    mapped = best_map(past, found)
-    return mapped.trend.places.mean(axis=0) if mapped is not None and isinstance(mapped.trend, PathCosts) else None
+def _embedding(dataset: Dataset, found: Mapping[str, tuple[GP, float]]) -> Floats | None:
+    """The item embedding, if one is selected; of a directed one the mean of both ends."""
+    model = select_embedding(dataset, found)
+    return (
+        model.mean_function.coordinates.mean(axis=0)
+        if model is not None and isinstance(model.mean_function, PathLengthMean)
+        else None
+    )
 
 
-def _explained(models: list[tuple[GP, float]]) -> float:
-    """Share of the variance that the models, by their weights, predict of values left out; the mean of the others gets 0."""
+def _q2(models: list[tuple[GP, float]]) -> float:
+    """Leave-one-out R² of the models' weighted predictions; predicting the mean of the others gives 0."""
     y = models[0][0].y
     total = sum(weight for _, weight in models)
-    expected = sum((weight / total * model.left_out() for model, weight in models), np.zeros(len(y)))
-    others = len(y) / (len(y) - 1) * (y - y.mean())
-    whole = float((others**2).sum())
-    return float(1 - ((y - expected) ** 2).sum() / whole) if whole > 0 else 0.0
+    expected = sum((weight / total * model.leave_one_out_mean() for model, weight in models), np.zeros(len(y)))
+    deviations = len(y) / (len(y) - 1) * (y - y.mean())
+    total_squares = float((deviations**2).sum())
+    return float(1 - ((y - expected) ** 2).sum() / total_squares) if total_squares > 0 else 0.0
 
 
 # -------------------------------------------------------------------------------------------------------------- effects
 
 
 @dataclass(frozen=True)
-class _Group:
-    """Properties of one kind that a value of a variable has or has not."""
+class _EffectGroup:
+    """The properties of one kind that a value of a variable may have."""
 
     kind: Kind
     variable: str
     which: Ints
     """`where` of each property, `(count, ...)`."""
     scores: Callable[[Rows, Ints], Singles]
-    """For each property a number for each value: the effect is the mean of score times objective; see `_values`."""
-    words: Callable[[Ints], str]
+    """A score of each property and each value (see `_values`): the effect is the mean of score times objective."""
+    describe: Callable[[Ints], str]
 
 
-def _groups(space: AnySpace, items: Mapping[str, tuple[str, ...]], structures: Mapping[str, float]) -> list[_Group]:
-    """All properties whose effects are estimated."""
-    groups: list[_Group] = []
+def _groups(space: SearchSpace, items: Mapping[str, tuple[str, ...]], structures: Mapping[str, float]) -> list[_EffectGroup]:
+    """The groups of properties whose effects are estimated."""
+    groups: list[_EffectGroup] = []
     for name, variable in space.variables.items():
-        said = "" if len(space.variables) == 1 else f"{name}: "
+        prefix = "" if len(space.variables) == 1 else f"{name}: "
         match variable:
             case Permutation():
-                groups += _order_groups(variable, name, said, items[name], structures)
+                groups += _order_groups(variable, name, prefix, items[name], structures)
             case Binary(count):
                 groups.append(_choice_group(name, count))
             case Choice(options):
                 groups.append(_number_group("choice", name, [f"is {option}" for option in options]))
-            case Quantity() as quantity:
-                # Between whole numbers, if need be.
-                low, high = (f"{float(Quantity.from_unit(quantity, np.array(cut))):.3g}" for cut in (1 / 3, 2 / 3))
+            case Numeric() as quantity:
+                # The bounds may lie between integers.
+                low, high = (f"{float(Numeric.from_unit(quantity, np.array(cut))):.3g}" for cut in (1 / 3, 2 / 3))
                 groups.append(_number_group("quantity", name, [f"below {low}", f"from {low} to {high}", f"above {high}"]))
     return groups
 
 
-def _choice_group(variable: str, count: int) -> _Group:
+def _choice_group(variable: str, count: int) -> _EffectGroup:
     every = np.arange(count)[:, None]
-    return _Group("choice", variable, every, lambda x, j: _split(x[j[:, 0]] == 1), lambda j: f"{variable} {j[0]} is 1")
+    return _EffectGroup("choice", variable, every, lambda x, j: _split(x[j[:, 0]] == 1), lambda j: f"{variable} {j[0]} is 1")
 
 
-def _number_group(kind: Kind, variable: str, words: list[str]) -> _Group:
-    """Which of several a variable is, by number."""
-    every = np.arange(len(words))[:, None]
-    return _Group(kind, variable, every, lambda x, j: _split(x == j), lambda j: f"{variable} {words[j[0]]}")
+def _number_group(kind: Kind, variable: str, descriptions: list[str]) -> _EffectGroup:
+    """Whether a variable has a certain index: that of an option or of a third of the range."""
+    every = np.arange(len(descriptions))[:, None]
+    return _EffectGroup(kind, variable, every, lambda x, j: _split(x == j), lambda j: f"{variable} {descriptions[j[0]]}")
 
 
 def _order_groups(
-    order: Permutation, variable: str, said: str, names: tuple[str, ...], structures: Mapping[str, float]
-) -> Iterator[_Group]:
+    order: Permutation, variable: str, prefix: str, names: tuple[str, ...], structures: Mapping[str, float]
+) -> Iterator[_EffectGroup]:
     n, length = len(names), order.length
     pairs = np.stack(np.triu_indices(n, 1), axis=1)
     if "cycle" not in order.symmetry:  # where no slot is the first, none is before another
-        yield from _slot_groups(order, variable, said, names, pairs)
-    # Being neighbours means what it means to the likeliest family that looks at neighbours; to others it is no cause.
-    likely = (name for name, share in structures.items() if share >= NEGLIGIBLE and name in STRUCTURES)
-    family = next((name for name in likely if STRUCTURES[name][1] == "adjacency"), None)
-    if family is None:
+        yield from _slot_groups(order, variable, prefix, names, pairs)
+    # The most probable adjacency structure decides what being neighbours means; without one there are no such effects.
+    likely = (name for name, weight in structures.items() if weight >= MIN_PROBABILITY and name in STRUCTURE_DESCRIPTIONS)
+    structure = next((name for name in likely if STRUCTURE_DESCRIPTIONS[name][1] == "adjacency"), None)
+    if structure is None:
         return
-    directed = family == "succession" and "reversal" not in order.symmetry
-    closed = family == "neighbours" or "cycle" in order.symmetry
+    directed = structure == "directed-adjacency" and "reversal" not in order.symmetry
+    cyclic = structure == "adjacency" or "cycle" in order.symmetry
 
     def adjacent(ranks: Rows, p: Ints) -> Singles:
         first, second = ranks[p[:, 0]], ranks[p[:, 1]]
-        gap = second - first
-        beside = gap == 1 if directed else np.abs(gap) == 1
-        if closed:
-            beside |= gap == 1 - length if directed else np.abs(gap) == length - 1
-        return _split(beside & (np.maximum(first, second) < length))
+        step = second - first
+        neighbours = step == 1 if directed else np.abs(step) == 1
+        if cyclic:
+            neighbours |= step == 1 - length if directed else np.abs(step) == length - 1
+        return _split(neighbours & (np.maximum(first, second) < length))
 
     between = "right before" if directed else "next to"
-    yield _Group(
+    yield _EffectGroup(
         "adjacency",
         variable,
         np.concatenate([pairs, pairs[:, ::-1]]) if directed else pairs,
         adjacent,
-        lambda p: f"{said}{names[p[0]]} {between} {names[p[1]]}",
+        lambda p: f"{prefix}{names[p[0]]} {between} {names[p[1]]}",
     )
 
 
-def _slot_groups(order: Permutation, variable: str, said: str, names: tuple[str, ...], pairs: Ints) -> Iterator[_Group]:
+def _slot_groups(
+    order: Permutation, variable: str, prefix: str, names: tuple[str, ...], pairs: Ints
+) -> Iterator[_EffectGroup]:
     n, length = len(names), order.length
-    yield _Group(
+    yield _EffectGroup(
         "precedence",
         variable,
         pairs,
         lambda ranks, p: _split(ranks[p[:, 0]] < ranks[p[:, 1]]),
-        lambda p: f"{said}{names[p[0]]} before {names[p[1]]}",
+        lambda p: f"{prefix}{names[p[0]]} before {names[p[1]]}",
     )
 
-    def alone(ranks: Rows, p: Ints) -> Singles:
+    def adjusted(ranks: Rows, p: Ints) -> Singles:
         # The inverse of the covariance of all pairs' orders, in closed form: the least squares fit to random orders.
-        gap = (ranks[p[:, 1]] - ranks[p[:, 0]]).astype(np.float32)
-        return np.asarray(6 * np.sign(gap) - gap * np.float32(12 / (n + 1)))
+        difference = (ranks[p[:, 1]] - ranks[p[:, 0]]).astype(np.float32)
+        return np.asarray(6 * np.sign(difference) - difference * np.float32(12 / (n + 1)))
 
-    if n > 2 and not order.ruled:
-        yield _Group(
-            "exchange", variable, pairs, alone, lambda p: f"{said}{names[p[0]]} before {names[p[1]]}, all else equal"
+    if n > 2 and not order.is_constrained:
+        yield _EffectGroup(
+            "adjusted",
+            variable,
+            pairs,
+            adjusted,
+            lambda p: f"{prefix}{names[p[0]]} before {names[p[1]]}, other pairs held fixed",
         )
     regions = REGIONS[min(3, length)]
-    yield _Group(
+    yield _EffectGroup(
         "position",
         variable,
         np.stack(np.divmod(np.arange(n * len(regions)), len(regions)), axis=1),
         lambda ranks, p: _split(ranks[p[:, 0]] * len(regions) // length == p[:, 1:]),
-        lambda p: f"{said}{names[p[0]]} {regions[p[1]]}",
+        lambda p: f"{prefix}{names[p[0]]} {regions[p[1]]}",
     )
 
 
-def _effects(space: AnySpace, models: list[tuple[GP, float]], groups: list[_Group], sign: float) -> Iterator[Effect]:
-    """Differences of means over random points, by the models' posteriors, mixed by their weights."""
-    listed = space.size <= JOINT
-    count = min(ORDERS, NUMBERS // space.width)
-    rows = every_row(space) if listed else space.sample_rows(count, seed=np.random.default_rng(0))
-    joint = rows if listed else rows[: min(JOINT, NUMBERS * 2 // 5 // space.width)]
+def _effects(
+    space: SearchSpace, models: list[tuple[GP, float]], groups: list[_EffectGroup], sign: float
+) -> Iterator[Effect]:
+    """Differences of means over random points under the models' posteriors, averaged by the models' weights."""
+    exhaustive = space.size <= JOINT_ORDERS
+    count = min(SAMPLED_ORDERS, MAX_ENTRIES // space.width)
+    rows = enumerate_rows(space) if exhaustive else space.sample_rows(count, seed=np.random.default_rng(0))
+    joint = rows if exhaustive else rows[: min(JOINT_ORDERS, MAX_ENTRIES * 2 // 5 // space.width)]
     weights = np.array([weight for _, weight in models])
     weights /= weights.sum()
     predicted = np.stack([model.predict(rows)[0] for model, _ in models], axis=1)
-    covariances = [model.spread**2 * _centred(model.covariance(joint)) for model, _ in models]
+    covariances = [model.y_std**2 * _centred(model.covariance(joint)) for model, _ in models]
     for group in groups:
         if not len(group.which):
             continue  # a single item
-        values, some = (_values(space, group.variable, each) for each in (rows, joint))
-        parts = np.split(group.which, range(LISTED, len(group.which), LISTED))
-        every = [_estimates(group.scores(values, part), predicted) for part in parts]
-        estimates, noise = (np.concatenate(each) for each in zip(*every, strict=True))
-        mean, noise = estimates @ weights, (0.0 if listed else 1.0) * noise
+        values, joint_values = (_values(space, group.variable, each) for each in (rows, joint))
+        parts = np.split(group.which, range(MAX_EFFECTS, len(group.which), MAX_EFFECTS))
+        estimated = [_estimates(group.scores(values, part), predicted) for part in parts]
+        estimates, noise = (np.concatenate(each) for each in zip(*estimated, strict=True))
+        mean, noise = estimates @ weights, (0.0 if exhaustive else 1.0) * noise
         if 4 * (noise @ weights).mean() >= (mean**2).mean():
-            continue  # the properties do not matter, or hold too rarely: what is seen is mostly the sample
-        top = np.argsort(-np.abs(mean), kind="stable")[:LISTED]
-        scores = group.scores(some, group.which[top])
-        variances = noise[top] + np.stack([_variances(scores, each, listed) for each in covariances], axis=1)
+            continue  # the properties do not matter, or hold too rarely: the estimates are mostly sampling noise
+        top = np.argsort(-np.abs(mean), kind="stable")[:MAX_EFFECTS]
+        scores = group.scores(joint_values, group.which[top])
+        variances = noise[top] + np.stack([_variances(scores, each, exhaustive) for each in covariances], axis=1)
         deviations = np.sqrt((variances + (estimates[top] - mean[top, None]) ** 2) @ weights)
         for k, deviation in zip(top, deviations, strict=True):
             yield _effect(group, group.which[k], float(mean[k]), float(deviation), sign)
 
 
 def _split(holds: NDArray[np.bool_]) -> Singles:
-    """Scores whose effect is the mean where a property holds less the mean where it does not; zeros if one is empty."""
+    """Scores whose effect is the mean where a property holds minus that where it does not; zeros if either is empty."""
     share = np.count_nonzero(holds, axis=1, keepdims=True) / holds.shape[1]
     both = (share > 0) & (share < 1)
     high, low = (np.divide(both, part, where=both, out=np.zeros_like(part)) for part in (share, 1 - share))
@@ -398,47 +414,47 @@ def _estimates(scores: Singles, predicted: Floats) -> tuple[Floats, Floats]:
     return scores @ centred.astype(np.float32) / count, squares * centred.var(axis=0) / count
 
 
-def _values(space: AnySpace, variable: str, rows: Rows) -> Rows:
-    """What a variable is in all rows, a line for each choice.
+def _values(space: SearchSpace, variable: str, rows: Rows) -> Rows:
+    """The values of a variable in all rows: of an order the rank of each item, of a quantity the third of its range.
 
-    For an order the ranks, a line for each item; for a quantity the third of its range.
+    Transposed: a line for each item or binary choice.
     """
     values = space.part(variable, rows)
     match space.variables[variable]:
         case Permutation() as order:
-            values = np.minimum(invert(values), order.length)  # what is not chosen is behind it all
-        case Quantity() as quantity:
+            values = np.minimum(invert(values), order.length)  # items that are not chosen come last
+        case Numeric() as quantity:
             values = np.minimum(np.floor(3 * quantity.to_unit(values)), 2)
     return np.ascontiguousarray(values.T.astype(np.int32))
 
 
 def _centred(covariance: Floats) -> Floats:
-    """The covariance of differences from the mean of all points."""
+    """The covariance of differences from the mean over all points."""
     mean = covariance.mean(axis=0)
     return np.asarray(covariance - mean - mean[:, None] + mean.mean())
 
 
-def _variances(scores: Singles, covariance: Floats, listed: bool) -> Floats:
-    """Variances of effects over all points, from those of a sample unless all are listed."""
+def _variances(scores: Singles, covariance: Floats, exhaustive: bool) -> Floats:
+    """Variances of effects over all points, estimated from a sample unless it is exhaustive."""
     weights = scores / scores.shape[1]
     found = np.einsum("ki,ki->k", weights, weights @ covariance)
-    if listed:
+    if exhaustive:
         return np.asarray(np.maximum(found, 0.0))
-    # A point's own variance is part of the sample's, but averages out over all points; what is left is an estimate.
+    # A point's own variance is part of the sample's, but averages out over all points: the difference is the estimate.
     own = weights**2 @ covariance.diagonal()
     return np.asarray(np.maximum(found - own, found / 10))
 
 
-def _effect(group: _Group, where: Ints, estimate: float, deviation: float, sign: float) -> Effect:
+def _effect(group: _EffectGroup, where: Ints, estimate: float, deviation: float, sign: float) -> Effect:
     """In the user's direction; of two orders of a pair the better one."""
-    if group.kind in ("precedence", "exchange") and estimate > 0:
+    if group.kind in ("precedence", "adjusted") and estimate > 0:
         where, estimate = where[::-1], -estimate
     at = tuple(where.tolist())
-    return Effect(group.kind, group.words(where), group.variable, at, sign * estimate, deviation, estimate < 0)
+    return Effect(group.kind, group.describe(where), group.variable, at, sign * estimate, deviation, estimate < 0)
 
 
 def item_names(order: Permutation) -> tuple[str, ...]:
-    """What items are called; copies of one are numbered."""
+    """Names of the items; copies of one are numbered."""
     items = list(map(str, order.names))
     count = Counter(items)
     return tuple(f"{item} ({items[: k + 1].count(item)})" if count[item] > 1 else item for k, item in enumerate(items))

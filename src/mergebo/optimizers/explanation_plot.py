@@ -1,4 +1,4 @@
-"""An explanation as a picture: the evidence, the surest effects, all effects of the leading kind, and the map."""
+"""Figure of an explanation: structure probabilities, significant effects, all effects of the main kind, item embedding."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mergebo._style import STYLE, truncate
 from mergebo.errors import extra
-from mergebo.look import LOOK, short
-from mergebo.optimizers.explanation import CERTAIN, HEADINGS, REGIONS, Effect, Explanation, certain, percent
+from mergebo.optimizers.explanation import HEADINGS, REGIONS, SIGNIFICANT_STDS, Effect, Explanation, percent, significant
 
 with extra("plot"):
     from matplotlib import colormaps, rc_context
@@ -23,25 +23,25 @@ BETTER, WORSE, PLAIN = "#2166AC", "#B2182B", "#8C8C8C"
 SHADES = colormaps["RdBu"]
 """From worse to better."""
 MOST_ITEMS, MOST_EFFECTS = 30, 9
-"""That are drawn; of more, those with the surest effects."""
+"""Most items and effects that are drawn; of more, the most significant ones."""
 
 
 def draw(explanation: Explanation, path: str | PathLike[str] | None = None) -> Figure:
     """The figure, saved if there is a path."""
     matrix = explanation.kind not in ("choice", "quantity") and bool(explanation.of_kind(explanation.kind))
-    mapped = explanation.places is not None
-    columns = 1 + matrix + mapped
-    with rc_context(LOOK):
+    embedding = explanation.embedding is not None
+    columns = 1 + matrix + embedding
+    with rc_context(STYLE):
         figure = Figure(figsize=(5.6 * columns, 5.8) if explanation.structures else (7, 1), layout="constrained")
         figure.suptitle(_title(explanation), x=0.01, ha="left", fontsize=11)
         if explanation.structures:
             grid = figure.add_gridspec(2, columns, height_ratios=(1, 1.7))
-            _evidence(figure.add_subplot(grid[0, 0]), explanation)
-            _surest(figure.add_subplot(grid[1, 0]), explanation)
+            _structures(figure.add_subplot(grid[0, 0]), explanation)
+            _effects(figure.add_subplot(grid[1, 0]), explanation)
             if matrix:
                 _matrix(figure.add_subplot(grid[:, 1]), explanation)
-            if mapped:
-                _map(figure.add_subplot(grid[:, -1]), explanation)
+            if embedding:
+                _embedding(figure.add_subplot(grid[:, -1]), explanation)
         if path is not None:
             figure.savefig(path)
     return figure
@@ -49,88 +49,88 @@ def draw(explanation: Explanation, path: str | PathLike[str] | None = None) -> F
 
 def _title(explanation: Explanation) -> str:
     if not explanation.structures:
-        return explanation.verdict
-    said = f"{explanation.results} results, {explanation.wish}; {percent(explanation.explained)} of the variance predicted"
-    return f"{explanation.verdict}\n{said}"
+        return explanation.summary
+    details = f"{explanation.results} results, {explanation.goal}; leave-one-out R² {percent(explanation.q2)}"
+    return f"{explanation.summary}\n{details}"
 
 
-def _evidence(axes: Axes, explanation: Explanation) -> None:
-    axes.set_title("Evidence for each structure")
-    names, shares = list(explanation.structures), np.array(list(explanation.structures.values()))
-    first = BETTER if explanation.learned else PLAIN
-    axes.barh(names, shares, color=[first, *[PLAIN] * (len(names) - 1)], height=0.7)
-    for k, share in enumerate(shares):
-        axes.annotate(percent(share), (share, k), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+def _structures(axes: Axes, explanation: Explanation) -> None:
+    axes.set_title("Posterior probability of each structure")
+    names, probabilities = list(explanation.structures), np.array(list(explanation.structures.values()))
+    first = BETTER if explanation.is_informative else PLAIN
+    axes.barh(names, probabilities, color=[first, *[PLAIN] * (len(names) - 1)], height=0.7)
+    for k, weight in enumerate(probabilities):
+        axes.annotate(percent(weight), (weight, k), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
     axes.set(xlim=(0, 1.18), xticks=[], ylim=(len(names) - 0.5, -0.5))
     axes.tick_params(axis="y", length=0)
     axes.spines["bottom"].set_visible(False)
 
 
-def _surest(axes: Axes, explanation: Explanation) -> None:
-    sure = certain(explanation.effects) if explanation.learned else ()
-    shown = (sure or explanation.of_kind(explanation.kind))[:MOST_EFFECTS]
-    axes.set_title("Surest effects on the value" if sure else "Effects on the value: none certain")
+def _effects(axes: Axes, explanation: Explanation) -> None:
+    found = significant(explanation.effects) if explanation.is_informative else ()
+    shown = (found or explanation.of_kind(explanation.kind))[:MOST_EFFECTS]
+    axes.set_title("Most significant effects on the value" if found else "Effects on the value: none significant")
     for k, effect in enumerate(shown):
-        colour = (BETTER if effect.better else WORSE) if sure else PLAIN
-        axes.errorbar(effect.estimate, k, xerr=CERTAIN * effect.deviation, fmt="o", color=colour, markersize=5)
+        colour = (BETTER if effect.better else WORSE) if found else PLAIN
+        axes.errorbar(effect.estimate, k, xerr=SIGNIFICANT_STDS * effect.std, fmt="o", color=colour, markersize=5)
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(shown)), [short(effect.what, 28) for effect in shown], parse_math=False)
+    axes.set_yticks(range(len(shown)), [truncate(effect.description, 28) for effect in shown], parse_math=False)
     axes.set(ylim=(max(MOST_EFFECTS, len(shown)) - 0.5, -0.5), xlabel="change of the value, with two standard deviations")
     axes.tick_params(axis="y", length=0)
     axes.grid(True, axis="x")
 
 
 def _matrix(axes: Axes, explanation: Explanation) -> None:
-    """Effects of the leading kind, items by items or by thirds; what is uncertain is faint."""
+    """Effects of the main kind, items by items or by thirds; uncertain ones are faint."""
     kind = explanation.kind
     effects = explanation.of_kind(kind)
     variable = effects[0].variable
     effects = tuple(effect for effect in effects if effect.variable == variable)
-    called = explanation.items[variable]
-    n = len(called)
-    directed = any("right before" in effect.what for effect in effects)
-    wide = len(REGIONS[min(3, n)]) if kind == "position" else n
-    gain, sure = np.full((n, wide), np.nan), np.zeros((n, wide))
+    all_names = explanation.items[variable]
+    n = len(all_names)
+    directed = any("right before" in effect.description for effect in effects)
+    width = len(REGIONS[min(3, n)]) if kind == "position" else n
+    gain, certainty = np.full((n, width), np.nan), np.zeros((n, width))
     for effect in effects:
-        good = abs(effect.estimate) * (1 if effect.better else -1)
+        size = abs(effect.estimate) * (1 if effect.better else -1)
         row, column = effect.where
-        gain[row, column] = good
-        sure[row, column] = abs(effect.estimate) / max(CERTAIN * effect.deviation, 1e-300)
+        gain[row, column] = size
+        certainty[row, column] = abs(effect.estimate) / max(SIGNIFICANT_STDS * effect.std, 1e-300)
         if kind == "precedence" or (kind == "adjacency" and not directed):
-            gain[column, row] = -good if kind == "precedence" else good
-            sure[column, row] = sure[row, column]
-    items = _chosen(effects, n)
+            gain[column, row] = -size if kind == "precedence" else size
+            certainty[column, row] = certainty[row, column]
+    items = _shown_items(effects, n)
     net = np.nan_to_num(gain)
     if kind == "precedence":
         items = sorted(items, key=lambda item: -float(net[item, items].sum()))
     elif kind == "position":
         items = sorted(items, key=lambda item: float(net[item, -1] - net[item, 0]))
-    across: Any = items if kind != "position" else range(wide)
-    gain, sure = gain[np.ix_(items, across)], sure[np.ix_(items, across)]
+    across: Any = items if kind != "position" else range(width)
+    gain, certainty = gain[np.ix_(items, across)], certainty[np.ix_(items, across)]
     scale = Normalize(-np.nanmax(np.abs(gain)), np.nanmax(np.abs(gain)))
-    axes.imshow(_faded(SHADES(scale(np.nan_to_num(gain))), sure), aspect="auto" if kind == "position" else "equal")
-    names = [short(called[item], 12) for item in items]
-    size = 9 if len(items) <= 20 else 7
-    axes.set_yticks(range(len(items)), names, fontsize=size, parse_math=False)
+    axes.imshow(_faded(SHADES(scale(np.nan_to_num(gain))), certainty), aspect="auto" if kind == "position" else "equal")
+    names = [truncate(all_names[item], 12) for item in items]
+    font_size = 9 if len(items) <= 20 else 7
+    axes.set_yticks(range(len(items)), names, fontsize=font_size, parse_math=False)
     if kind == "position":
-        axes.set_xticks(range(wide), REGIONS[min(3, n)])
+        axes.set_xticks(range(width), REGIONS[min(3, n)])
     else:
         upright = max(map(len, names)) > 2 or len(items) > 16
-        axes.set_xticks(range(len(items)), names, fontsize=size, rotation=90 if upright else 0, parse_math=False)
-    said = {
+        axes.set_xticks(range(len(items)), names, fontsize=font_size, rotation=90 if upright else 0, parse_math=False)
+    legend = {
         "precedence": "row before column",
         "position": "item in each part",
         "adjacency": "row right before column" if directed else "row next to column",
     }[kind]
-    axes.set_title(f"{HEADINGS[kind]}: {said}" + ("" if len(items) == n else f", {len(items)} of {n} items"))
+    axes.set_title(f"{HEADINGS[kind]}: {legend}" + ("" if len(items) == n else f", {len(items)} of {n} items"))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     bar = axes.figure.colorbar(ScalarMappable(scale, SHADES), ax=axes, shrink=0.6, aspect=30, pad=0.02, location="bottom")
-    bar.set_label("worse  ←  by how much  →  better;   faint: uncertain", fontsize=9)
+    bar.set_label("worse  ←  effect on the value  →  better;   faint: uncertain", fontsize=9)
     bar.outline.set_visible(False)
 
 
-def _chosen(effects: tuple[Effect, ...], n: int) -> list[int]:
+def _shown_items(effects: tuple[Effect, ...], n: int) -> list[int]:
     """The items that are drawn."""
     if n <= MOST_ITEMS:
         return list(range(n))
@@ -140,27 +140,27 @@ def _chosen(effects: tuple[Effect, ...], n: int) -> list[int]:
     return sorted(list(seen)[:MOST_ITEMS])
 
 
-def _faded(colours: NDArray[Any], sure: NDArray[Any]) -> NDArray[Any]:
-    """Colours, the nearer to white the less sure."""
-    strength = np.clip(sure, 0.1, 1.0)[..., None] ** 2
+def _faded(colours: NDArray[Any], certainty: NDArray[Any]) -> NDArray[Any]:
+    """Colours, the closer to white the less certain."""
+    strength = np.clip(certainty, 0.1, 1.0)[..., None] ** 2
     return np.asarray(1 - (1 - colours[..., :3]) * strength)
 
 
-def _map(axes: Axes, explanation: Explanation) -> None:
-    """Items in their places, with lines between those that are surely good to have side by side."""
-    assert explanation.places is not None
-    places = explanation.places
-    axes.set_title("Map of the items")
-    good = [effect for effect in explanation.of_kind("adjacency") if effect.surely > 0 and effect.better]
+def _embedding(axes: Axes, explanation: Explanation) -> None:
+    """Items at their coordinates, with lines between pairs whose adjacency is significantly better."""
+    assert explanation.embedding is not None
+    coordinates = explanation.embedding
+    axes.set_title("Item embedding")
+    good = [effect for effect in explanation.of_kind("adjacency") if effect.lower_bound > 0 and effect.better]
     largest = max((abs(effect.estimate) for effect in good), default=1.0)
     for effect in good:
         width = 4 * abs(effect.estimate) / largest
-        axes.plot(*places[list(effect.where)].T, color=BETTER, alpha=0.5, linewidth=width, zorder=1)
-    axes.plot(*places.T, ".", markersize=8, color="black", zorder=2)
-    for item, (name, place) in enumerate(zip(*explanation.items.values(), places, strict=True)):
-        right, up = _away(places, item)
+        axes.plot(*coordinates[list(effect.where)].T, color=BETTER, alpha=0.5, linewidth=width, zorder=1)
+    axes.plot(*coordinates.T, ".", markersize=8, color="black", zorder=2)
+    for item, (name, point) in enumerate(zip(*explanation.items.values(), coordinates, strict=True)):
+        right, up = _label_direction(coordinates, item)
         axes.annotate(
-            short(name, 12), tuple(place), xytext=(9 * right, 9 * up), textcoords="offset points", fontsize=9,
+            truncate(name, 12), tuple(point), xytext=(9 * right, 9 * up), textcoords="offset points", fontsize=9,
             ha="left" if right > 0.5 else "right" if right < -0.5 else "center", va="center", zorder=3,
             parse_math=False,
         )  # fmt: skip
@@ -171,12 +171,12 @@ def _map(axes: Axes, explanation: Explanation) -> None:
     axes.spines[:].set_color("#CCCCCC")
 
 
-def _away(places: NDArray[Any], item: int) -> tuple[float, float]:
+def _label_direction(coordinates: NDArray[Any], item: int) -> tuple[float, float]:
     """The direction in which there is most room for a name."""
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    reach = 0.04 * np.ptp(places, axis=0).max()
-    others = np.delete(places, item, axis=0)
-    room = np.linalg.norm(places[item] + reach * directions[:, None] - others, axis=2).min(axis=1)
+    reach = 0.04 * np.ptp(coordinates, axis=0).max()
+    others = np.delete(coordinates, item, axis=0)
+    room = np.linalg.norm(coordinates[item] + reach * directions[:, None] - others, axis=2).min(axis=1)
     right, up = directions[room.argmax()]
     return float(right), float(up)

@@ -1,4 +1,4 @@
-"""Methods by name."""
+"""Registry of methods, their descriptions and the published protocols."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mergebo.optimizers.models import (
     slot_orders,
 )
 from mergebo.optimizers.turbo import Turbo
-from mergebo.surrogate import ByKernel, ByMap, Similarity
+from mergebo.surrogate import ComparisonSimilarity, KernelSimilarity, Similarity
 
 if TYPE_CHECKING:
     from mergebo.kernels import PermutationKernel
@@ -38,19 +38,19 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 """Each name with its class and settings."""
 
-ABOUT = {
-    "auto": "finds out which structure matters and uses it; the default",
+DESCRIPTIONS = {
+    "auto": "infers which structure of the orders matters and models it; the default",
     "mergebo": "Gaussian process with the Merge kernel on the order as given (Xie & Chen 2026)",
-    "bops-h": "Gaussian process with the Mallows kernel on ranks: indifferent to item numbers (Deshwal et al. 2022)",
+    "bops-h": "Gaussian process with the Mallows kernel on ranks, invariant to relabelling (Deshwal et al. 2022)",
     "bops-random": "the same with as many random comparisons as Merge has",
     "spearman": "Gaussian process with Spearman's footrule",
-    "combo": "a lengthscale for every slot (Oh et al. 2019)",
-    "turbo": "TuRBO-1 on the cube, orders read off by sorting (Eriksson et al. 2019)",
+    "combo": "Gaussian process with a lengthscale for every slot (Oh et al. 2019)",
+    "turbo": "TuRBO-1 on the unit cube, decoded by sorting (Eriksson et al. 2019)",
     "random": "uniform random orders",
     "local-search": "hill climbing with restarts",
     "genetic": "order crossover and mutation",
 }
-"""What each is, in a line."""
+"""One line about each method."""
 
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
@@ -61,7 +61,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "acquisition": "ei",
         "moves": ("swap",),
         "incumbents": 1,
-        "randoms": 10,
+        "random_starts": 10,
         "steps": 100,
         "ascent": "steepest",
         "noise": 1e-4,
@@ -71,36 +71,36 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "initial": 5,
         "design": "uniform",
         "incumbents": 1,
-        "randoms": 10,
+        "random_starts": 10,
         "search": "relaxation",
     },
 }
-"""The paper's settings, as its published code has them, for `minimize`; expected improvement for all methods alike."""
+"""The settings of the paper's published code, for `minimize`; expected improvement for all methods."""
 
 
-SHARED = ("budget", "initial", "design")
-"""Settings of a protocol that are no method's own."""
+PROTOCOL_ARGUMENTS = ("budget", "initial", "design")
+"""Settings of a protocol that belong to `minimize` and not to the method."""
 
 
 def protocol(name: str, method: str) -> dict[str, Any]:
-    """What `minimize` takes to run a method under a protocol: `minimize(f, space, method=m, **protocol("paper-low", m))`."""
+    """Arguments of `minimize` for a method under a protocol: `minimize(f, space, method=m, **protocol("paper-low", m))`."""
     if name not in PROTOCOLS:
         raise unknown_choice("protocol", name, PROTOCOLS)
     if method not in METHODS:
         raise unknown_choice("method", method, METHODS)
     settings = dict(PROTOCOLS[name])
     if METHODS[method][0] is not ModelBased:
-        return {key: settings[key] for key in SHARED}
+        return {key: settings[key] for key in PROTOCOL_ARGUMENTS}
     if method != "mergebo":  # the only one whose nearest permutation can be found exactly at any n
         settings.pop("search", None)
     return settings
 
 
 def with_kernel(kernel: Callable[[int], PermutationKernel], **settings: Any) -> tuple[Any, dict[str, Any]]:
-    """Bayesian optimisation with a kernel of one's own for n items, as an entry of `METHODS`.
+    """Bayesian optimisation with a custom kernel for n items, as an entry of `METHODS`.
 
-    `METHODS["mine"] = with_kernel(MyKernel)`, and `minimize(..., method="mine")` uses it; settings are fixed ones of the
-    method, such as `acquisition="ucb"`. The kernel's own lengthscale plays no part: one is fitted to the results.
+    After `METHODS["mine"] = with_kernel(MyKernel)`, `minimize(..., method="mine")` uses it. `settings` are fixed settings of
+    the method, such as `acquisition="ucb"`. The lengthscale of the kernel is ignored: one is fitted to the observations.
     """
 
     def orders(n: int) -> Similarity:
@@ -112,19 +112,19 @@ def with_kernel(kernel: Callable[[int], PermutationKernel], **settings: Any) -> 
         )
         if not plain:
             raise ArgumentError(
-                f"a kernel for n items is a PermutationKernel, exp(-distance / (2 l^2)), got {type(made).__name__} "
+                f"a kernel for n items must be a PermutationKernel, exp(-distance / (2 l^2)), got {type(made).__name__} "
                 f"for n = {n}; others go into a BoTorch model (the page on BoTorch shows how)"
             )
         if isinstance(made, ComparisonKernel) and type(made)._distance is ComparisonKernel._distance:
-            return ByMap(made.map, made.view)
-        return ByKernel(made)
+            return ComparisonSimilarity(made.map, made.view)
+        return KernelSimilarity(made)
 
-    orders(3)  # a wrong kernel is better refused now than after the initial design
+    orders(3)  # reject a wrong kernel now rather than after the initial design
     return ModelBased, {"orders": orders, **settings}
 
 
 def make_method(name: str, **settings: Any) -> Method:
-    """The method with this name; settings replace its own, such as `acquisition="ucb"`."""
+    """The method with this name; `settings` override its defaults, such as `acquisition="ucb"`."""
     if name not in METHODS:
         raise unknown_choice("method", name, METHODS)
     make, fixed = METHODS[name]

@@ -1,6 +1,6 @@
-"""Several objectives: which trials no other beats, how much of the space of values they dominate, and one number of many.
+"""Several objectives: Pareto fronts, hypervolume, scalarisation.
 
-All values here are to be minimised, unless directions are said.
+All values here are minimised, unless directions are given.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 
     from mergebo.optimizers.optimizer import Trial
 
-SLOPE = 0.05
-"""Of the augmentation: of points whose worst objective is the same, those are better whose others are."""
+AUGMENTATION = 0.05
+"""Weight of the sum of all objectives, which decides between points that are equal in their worst objective."""
 
 
 def non_dominated(values: Floats) -> NDArray[np.bool_]:
-    """Which rows `(count, objectives)` are beaten by no other: none is as good everywhere and better somewhere."""
+    """Which rows `(count, objectives)` are non-dominated: no other is as good in all objectives and better in one."""
     as_good = (values[:, None] <= values[None]).all(axis=-1)
     better = (values[:, None] < values[None]).any(axis=-1)
     return np.asarray(~(as_good & better).any(axis=0))
 
 
-def scalarised(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """One number for each row, by the augmented Chebyshev function of ParEGO (Knowles 2006), and its slopes.
+def chebyshev_scalarise(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The augmented Chebyshev scalarisation of ParEGO (Knowles 2006) of each row, and its gradient by the objectives.
 
-    Objectives are scaled to what was seen of them. The slopes say how a small error of each objective moves the number.
+    Objectives are scaled to the range observed. The gradient propagates the noise of each objective.
     """
     low, high = values.min(axis=0), values.max(axis=0)
     scale = np.where(high > low, high - low, 1.0)
     weighted = weights * (values - low) / scale
     worst = weighted.argmax(axis=1)
-    slopes = np.tile(SLOPE * weights / scale, (len(values), 1))
-    slopes[np.arange(len(values)), worst] += (weights / scale)[worst]
-    return weighted.max(axis=1) + SLOPE * weighted.sum(axis=1), slopes
+    gradient = np.tile(AUGMENTATION * weights / scale, (len(values), 1))
+    gradient[np.arange(len(values)), worst] += (weights / scale)[worst]
+    return weighted.max(axis=1) + AUGMENTATION * weighted.sum(axis=1), gradient
 
 
 def reference_point(front: Floats) -> Floats:
-    """A point a little worse than a front in every objective: its nadir and a tenth of its range (Ishibuchi et al. 2011).
+    """A reference point for a front: its nadir plus a tenth of its range (Ishibuchi et al. 2011).
 
-    Of a single point the range is its distance from 0. As BoTorch's `infer_reference_point`.
+    The range of a single point is its distance from 0. The same as BoTorch's `infer_reference_point`.
     """
     nadir = front.max(axis=0)
     extent = np.abs(nadir) if len(front) == 1 else nadir - front.min(axis=0)
@@ -57,12 +57,12 @@ def reference_point(front: Floats) -> Floats:
 
 
 def hypervolume(values: Floats, reference: Floats) -> float:
-    """The volume of what rows `(count, objectives)` dominate, up to a reference point; rows beyond it do not count."""
+    """The volume dominated by rows `(count, objectives)` up to a reference point; rows beyond it do not count."""
     return _volume(values[(values <= reference).all(axis=1)], reference)
 
 
 def _volume(values: Floats, reference: Floats) -> float:
-    """The same for rows that are nowhere beyond the reference point, slice by slice along the last objective."""
+    """The hypervolume of rows that are within the reference point, slice by slice along the last objective."""
     values = values[np.argsort(values[:, -1])]
     heights = np.diff(values[:, -1], append=reference[-1])
     if len(reference) == 1:
@@ -74,12 +74,12 @@ def _volume(values: Floats, reference: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Front(Sequence["Trial"]):
-    """The trials that no other beats in all objectives at once, by their first value; `for trial in front`."""
+class ParetoFront(Sequence["Trial"]):
+    """The non-dominated trials, sorted by their first value; iterate over them with `for trial in front`."""
 
     trials: tuple[Trial, ...]
     values: Floats
-    """Of all finished trials, as they were told: `(count, objectives)`."""
+    """Observed values of all finished trials, `(count, objectives)`."""
     signs: Floats
     """1 for an objective that is minimised, -1 for one that is maximised."""
 
@@ -98,26 +98,26 @@ class Front(Sequence["Trial"]):
         return np.array([trial.value for trial in self.trials], np.float64).reshape(-1, len(self.signs))
 
     def reference(self) -> Floats:
-        """A point a little worse than the front in every objective, as BoTorch infers it."""
+        """The inferred reference point, slightly worse than the front in every objective; the same as BoTorch's."""
         if not len(self):
-            raise UnsupportedError("there is no front before a trial is finished; give a reference point, or tell a result")
+            raise UnsupportedError("the front is empty until a trial is finished; give a reference point, or tell a result")
         return np.asarray(self.signs * reference_point(self.signs * self.points))
 
     def hypervolume(self, reference: ArrayLike | None = None) -> float:
-        """How much the front dominates of what is better than the reference point.
+        """The hypervolume of the front up to a reference point.
 
-        The reference point is one that is barely acceptable, in the units and directions of the objectives. Inferred ones
-        differ from front to front: give one to compare fronts.
+        The reference point is a barely acceptable one, in the units and directions of the objectives. Inferred reference
+        points differ between fronts: give one to compare fronts.
         """
         at = self.reference() if reference is None else np.asarray(reference, np.float64)
         if at.shape != self.signs.shape or not np.isfinite(at).all():
-            raise ShapeError(f"a reference point has {len(self.signs)} finite numbers, got {reference!r}")
+            raise ShapeError(f"a reference point must have {len(self.signs)} finite numbers, got {reference!r}")
         return hypervolume(self.signs * self.points, self.signs * at)
 
     def plot(self, path: str | PathLike[str] | None = None, *, names: Sequence[str] | None = None) -> Figure:
-        """Two objectives as a picture, saved if there is a path."""
+        """A figure of the front of two objectives, saved if there is a path."""
         if len(self.signs) != 2:
-            raise UnsupportedError(f"a picture shows two objectives, not {len(self.signs)}")
+            raise UnsupportedError(f"a figure shows two objectives, not {len(self.signs)}")
         from mergebo.optimizers.pareto_plot import draw
 
         return draw(self, path, names)

@@ -1,29 +1,29 @@
-"""What values really are, where measurements are noisy: the posterior of auto's structures, whichever method measured."""
+"""Recommendations from noisy observations: the posterior under the structures of `auto`, whichever method proposed them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mergebo._typing import Floats
-from mergebo.optimizers.auto import Past, structures
+from mergebo.optimizers.auto import Dataset, weigh_structures
 from mergebo.optimizers.history import History
 
 
 def posterior(history: History) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the noise-free value at every result's row, all structures by their evidence."""
+    """Mean and standard deviation of noise-free values at observed rows, by Bayesian model averaging over structures."""
     count = len(history.values)
     if count < 2 or np.ptp(history.values) == 0:
-        unknown = np.full(count, np.nan) if history.errors is None else history.errors
+        unknown = np.full(count, np.nan) if history.noise_std is None else history.noise_std
         return history.values.copy(), unknown
-    past = Past.of(
+    dataset = Dataset.of(
         history.space,
         history.rows,
         history.values,
         noisy=history.noisy,
-        errors=history.errors,
-        knowledge=history.knowledge,
+        noise_std=history.noise_std,
+        prior_mean=history.prior_mean,
     )
-    models, shares = zip(*structures(past).values(), strict=True)
+    models, weights = zip(*weigh_structures(dataset).values(), strict=True)
     means, deviations = (np.array(each) for each in zip(*(model.predict(history.rows) for model in models), strict=True))
-    mean = shares @ means
-    return mean, np.sqrt(shares @ (deviations**2 + (means - mean) ** 2))
+    mean = weights @ means
+    return mean, np.sqrt(weights @ (deviations**2 + (means - mean) ** 2))

@@ -1,4 +1,4 @@
-"""TuRBO-1 (Eriksson et al. 2019) on the unit cube: an order is read off a real vector by sorting it.
+"""TuRBO-1 (Eriksson et al. 2019) on the unit cube: sorting a real vector gives an order (random keys).
 
 Built on BoTorch: it needs the extra `mergebo[torch]`.
 """
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mergebo._timing import phase
 from mergebo._typing import Floats, Rows
 from mergebo.errors import UnsupportedError, extra, require
 from mergebo.optimizers.history import History
 from mergebo.permutations import invert
-from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity
-from mergebo.stopwatch import phase
+from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def to_cube(rows: Rows, space: AnySpace) -> Floats:
+def to_cube(rows: Rows, space: SearchSpace) -> Floats:
     """Rows as points of the cube.
 
-    An item's coordinate is its slot, a choice's 1/4 or 3/4, a number's its share of the range; an option has one of its own,
-    3/4 if it is taken.
+    The coordinate of an item is its slot, that of a binary choice 1/4 or 3/4, that of a number its position in the range.
+    Each option has a coordinate, 3/4 if it is chosen and 1/4 otherwise.
     """
     parts: list[Floats] = []
     for name, where in space.slices.items():
@@ -33,22 +33,22 @@ def to_cube(rows: Rows, space: AnySpace) -> Floats:
         match space.variables[name]:
             case Permutation(n) as variable:
                 slots = (invert(values.astype(np.int64, copy=False)) + 0.5) / n
-                if variable.choose is not None:  # what is not chosen has no place of its own
+                if variable.choose is not None:  # items that are not chosen share a coordinate
                     slots = np.where(slots < variable.choose / n, slots, (1 + variable.choose / n) / 2)
                 parts.append(slots)
             case Binary():
                 parts.append(0.25 + 0.5 * values)
             case Choice(options):
                 parts.append(0.25 + 0.5 * (values == np.arange(len(options))))
-            case Quantity() as quantity:
+            case Numeric() as quantity:
                 parts.append(quantity.to_unit(values))
             case other:
-                raise UnsupportedError(f"turbo cannot read {name}={other} off the cube")
+                raise UnsupportedError(f"turbo does not support {name}={other}")
     return np.concatenate(parts, axis=1)
 
 
-def from_cube(points: Floats, space: AnySpace) -> Rows:
-    """Points of the cube as rows: items sorted by their coordinates, choices above one half, the option with the largest."""
+def from_cube(points: Floats, space: SearchSpace) -> Rows:
+    """Points of the cube as rows: items sorted by coordinate, choices above one half, options by largest coordinate."""
     parts: list[Rows] = []
     start = 0
     for variable in space.variables.values():
@@ -60,7 +60,7 @@ def from_cube(points: Floats, space: AnySpace) -> Rows:
                 parts.append(np.argsort(values, axis=1, kind="stable"))
             case Choice():
                 parts.append(values.argmax(axis=1)[:, None])
-            case Quantity():
+            case Numeric():
                 parts.append(variable.from_unit(values))
             case _:
                 parts.append((values > 0.5).astype(np.int64))
@@ -68,67 +68,68 @@ def from_cube(points: Floats, space: AnySpace) -> Rows:
 
 
 @dataclass(frozen=True)
-class Region:
-    """The trust region that a history leads to."""
+class TrustRegion:
+    """The trust region after a history."""
 
     start: int
-    """The first result since the last restart."""
+    """Index of the first observation since the last restart."""
     length: float
 
 
 @dataclass(frozen=True)
 class Turbo:
-    """Thompson sampling inside a box around the best point, which grows after successes and shrinks after failures."""
+    """Thompson sampling in a box around the best point that grows after successes and shrinks after failures."""
 
     candidates: int = 2000
-    successes: int = 3
-    longest: float = 1.6
-    shortest: float = 0.5**7
-    first: float = 0.8
+    success_tolerance: int = 3
+    max_length: float = 1.6
+    min_length: float = 0.5**7
+    initial_length: float = 0.8
 
     def __post_init__(self) -> None:
-        require("torch", "torch", "botorch")  # an error now rather than after the initial design
+        require("torch", "torch", "botorch")  # fail now rather than after the initial design
 
-    def region(self, values: Floats, initial: int, dimensions: int) -> Region:
-        """Go through the results as TuRBO does: no state but the history."""
-        patience = max(4, dimensions)
-        start, length, good, bad = 0, self.first, 0, 0
+    def region(self, values: Floats, initial: int, dimensions: int) -> TrustRegion:
+        """The trust region, replayed from the history, which is the only state."""
+        failure_tolerance = max(4, dimensions)
+        start, length, successes, failures = 0, self.initial_length, 0, 0
         best = np.inf
         for k, value in enumerate(values):
             if k - start < initial:
                 best = min(best, value)
                 continue
             if value < best - 1e-3 * abs(best):
-                good, bad = good + 1, 0
+                successes, failures = successes + 1, 0
             else:
-                good, bad = 0, bad + 1
+                successes, failures = 0, failures + 1
             best = min(best, value)
-            if good == self.successes:
-                length, good = min(2 * length, self.longest), 0
-            elif bad == patience:
-                length, bad = length / 2, 0
-            if length < self.shortest:
-                start, length, good, bad, best = k + 1, self.first, 0, 0, np.inf
-        return Region(start, length)
+            if successes == self.success_tolerance:
+                length, successes = min(2 * length, self.max_length), 0
+            elif failures == failure_tolerance:
+                length, failures = length / 2, 0
+            if length < self.min_length:
+                start, length, successes, failures, best = k + 1, self.initial_length, 0, 0, np.inf
+        return TrustRegion(start, length)
 
     def propose(self, history: History, rng: np.random.Generator) -> Rows:
         region = self.region(history.values, history.initial, history.space.width)
         rows, values = history.rows[region.start :], history.values[region.start :]
         if len(values) < max(2, min(history.initial, len(history.values))):
-            return history.fresh_row(rng)
+            return history.untried_row(rng)
         cube = to_cube(rows, history.space)
-        spread = float(values.std()) or 1.0
-        points = self._thompson(cube, -(values - values.mean()) / spread, region.length, rng)
+        std = float(values.std()) or 1.0
+        points = self._thompson(cube, -(values - values.mean()) / std, region.length, rng)
         found = from_cube(points, history.space)
-        for some in np.array_split(found, -(-len(found) // 50)) if history.space.ruled else [found]:
-            some = history.space.kept(some, closest=True)  # few are mended, the likeliest first
-            fresh = some[~history.is_tried(some)]
-            if len(fresh):
-                return np.asarray(fresh[0])
+        # Repair is slow: in parts, best candidates first.
+        for part in np.array_split(found, -(-len(found) // 50)) if history.space.is_constrained else [found]:
+            feasible = history.space.feasible_rows(part, repair=True)
+            untried = feasible[~history.is_tried(feasible)]
+            if len(untried):
+                return np.asarray(untried[0])
         return history.random_instead("the trust region", rng)
 
     def _thompson(self, cube: Floats, y: Floats, length: float, rng: np.random.Generator) -> Floats:
-        """Candidates of the trust region, the likeliest best first."""
+        """Candidates in the trust region, the best of the posterior sample first."""
         with extra("torch"):
             import torch
             from botorch.fit import fit_gpytorch_mll
@@ -143,7 +144,7 @@ class Turbo:
         kernel = ScaleKernel(MaternKernel(nu=2.5, ard_num_dims=dimensions, lengthscale_constraint=Interval(0.005, 4.0)))
         likelihood = GaussianLikelihood(noise_constraint=Interval(1e-8, 1e-3))
         model = SingleTaskGP(x, targets, covar_module=kernel, likelihood=likelihood, outcome_transform=None)
-        with torch.random.fork_rng(devices=[]):  # torch draws from a global generator: leave it as it was
+        with torch.random.fork_rng(devices=[]):  # torch samples from its global generator: restore it afterwards
             torch.manual_seed(int(rng.integers(2**31)))
             with phase("fit"):
                 fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
@@ -151,11 +152,11 @@ class Turbo:
             weights = weights / np.exp(np.log(weights).mean())
             centre = cube[y.argmax()]
             low, high = np.clip(centre - weights * length / 2, 0, 1), np.clip(centre + weights * length / 2, 0, 1)
-            drawn = rng.uniform(low, high, (self.candidates, dimensions))
-            # Only some coordinates move: in many dimensions a box has no inside.
-            moved = rng.random(drawn.shape) < min(1.0, 20 / dimensions)
-            moved[np.arange(self.candidates), rng.integers(0, dimensions, self.candidates)] = True
-            candidates = np.where(moved, drawn, centre)
+            sampled = rng.uniform(low, high, (self.candidates, dimensions))
+            # Only some coordinates are perturbed: in many dimensions most of a box's volume is near its boundary.
+            perturbed = rng.random(sampled.shape) < min(1.0, 20 / dimensions)
+            perturbed[np.arange(self.candidates), rng.integers(0, dimensions, self.candidates)] = True
+            candidates = np.where(perturbed, sampled, centre)
             with torch.no_grad():
                 model.eval()
                 sample: Tensor = model.posterior(torch.from_numpy(candidates)).rsample()

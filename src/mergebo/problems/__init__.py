@@ -1,14 +1,14 @@
-"""Benchmark problems over permutations: exact, fast, relabelled on request, with what is known about their optima."""
+"""Benchmark problems over permutations with exact objectives, known optima and random relabelling."""
 
-from mergebo.problems.assignment import QAP
 from mergebo.problems.base import Optimum, OrderProblem, Problem, Relabelled
 from mergebo.problems.layout import CellPlacement, FloorPlan
 from mergebo.problems.loaders import read_qaplib, read_qaplib_solution, read_tour, read_tsplib, read_ttp
 from mergebo.problems.ordering import LOP, OrderOfAddition, Synthesis
+from mergebo.problems.qap import QAP
 from mergebo.problems.registry import available, get
-from mergebo.problems.routes import TSP
 from mergebo.problems.scheduling import FlowShop
-from mergebo.problems.thief import TTP
+from mergebo.problems.tsp import TSP
+from mergebo.problems.ttp import TTP
 
 __all__ = [
     "LOP",

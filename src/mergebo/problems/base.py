@@ -1,4 +1,4 @@
-"""What a benchmark problem is: frozen data, an exact objective to minimise, and what is known about its optimum."""
+"""The base classes of benchmark problems: immutable data, an exact objective to minimise, and the known optimum."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from mergebo._typing import Floats, Ints, Rows
-from mergebo.spaces import AnySpace, PermutationSpace
+from mergebo.spaces import PermutationSpace, SearchSpace
 
 Values: TypeAlias = Floats
-"""What problems return: a value for each row."""
+"""Objective values, one per row."""
 
 CHUNK = 1 << 20
-"""Numbers that an evaluation may hold at once besides its input and result: small enough to stay in the cache."""
+"""Numbers that an evaluation may hold in memory besides its input and result: small enough for the cache."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The least value of a problem as far as it is known."""
+    """The minimum of a problem, or the best known value."""
 
     value: float
     proved: bool
@@ -32,7 +32,7 @@ class Optimum:
 
 
 def _frozen(value: Any) -> Any:
-    """A copy of an array, or of a tuple of arrays, that nobody can write to."""
+    """A read-only copy of an array or of a tuple of arrays."""
     if isinstance(value, tuple):
         return tuple(_frozen(each) for each in value)
     if not isinstance(value, np.ndarray):
@@ -46,15 +46,15 @@ def _frozen(value: Any) -> Any:
 class Problem(ABC):
     """An objective over a space, to be minimised.
 
-    `evaluate` takes points as users write them, one or many, and checks them; a family implements `_evaluate` on valid rows
-    (see `spaces`). Arrays inside a problem are read-only.
+    `evaluate` accepts and validates points, one or many; subclasses implement `_evaluate` on valid rows (see
+    `spaces`). Arrays inside a problem are read-only.
     """
 
     name: str
-    """`family:instance`; `problems.get` gives the problem back for it."""
+    """`family:instance`, for `problems.get`."""
     optimum: Optimum | None = field(default=None, kw_only=True)
     optimizers: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True)
-    """Rows with the value `optimum.value`, where one is known."""
+    """Rows with the value `optimum.value`, if any are known."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -62,25 +62,25 @@ class Problem(ABC):
 
     @property
     @abstractmethod
-    def space(self) -> AnySpace:
-        """Where the points are."""
+    def space(self) -> SearchSpace:
+        """The search space."""
 
     @abstractmethod
     def _evaluate(self, rows: Rows) -> Values:
         """Values of valid rows `(count, width)`."""
 
     def describe(self) -> str:
-        """The problem in one line, for people."""
+        """A one-line description of the problem."""
         known = f"optimum {self.optimum}" if self.optimum else "optimum unknown"
         return f"{self.name}: {self._describe()}; {known}"
 
     @abstractmethod
     def _describe(self) -> str:
-        """What the problem asks, in a few words."""
+        """A phrase that describes what is minimised."""
 
     @property
     def _scratch(self) -> int:
-        """Numbers that evaluating one row holds at once: a large batch is evaluated in pieces that fit the cache."""
+        """Numbers in memory while evaluating one row; large batches are evaluated in chunks that fit the cache."""
         return self.space.width
 
     def evaluate(self, points: Any) -> Values:
@@ -91,19 +91,19 @@ class Problem(ABC):
         """The values of valid rows `(..., width)`."""
         flat = rows.reshape(-1, rows.shape[-1])
         step = max(1, CHUNK // max(1, self._scratch))
-        pieces = [self._evaluate(flat[k : k + step]) for k in range(0, len(flat), step)]
-        values = np.concatenate(pieces).astype(np.float64) if pieces else np.empty(0)
-        shaped: Values = values.reshape(rows.shape[:-1])[()]
-        return shaped
+        chunks = [self._evaluate(flat[k : k + step]) for k in range(0, len(flat), step)]
+        values = np.concatenate(chunks).astype(np.float64) if chunks else np.empty(0)
+        reshaped: Values = values.reshape(rows.shape[:-1])[()]
+        return reshaped
 
     def relabelled(self, seed: int) -> Relabelled:
-        """The same problem after renaming its items at random: their numbers carry no information any more."""
+        """The same problem with randomly relabelled items, so that their numbers carry no information."""
         rng = np.random.default_rng(seed)
-        names = tuple(variable.renaming(rng) for variable in self.space.variables.values())
+        names = tuple(variable.sample_labels(rng) for variable in self.space.variables.values())
         return Relabelled(f"{self.name}~{seed}", self, names).with_optimum(self.optimum, self.optimizers)
 
     def with_optimum(self, optimum: Optimum | None, optimizers: Any = ()) -> Self:
-        """A copy that knows its optimum."""
+        """A copy with this optimum."""
         return replace(self, optimum=optimum, optimizers=tuple(tuple(row) for row in optimizers))
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class Problem(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OrderProblem(Problem):
-    """A problem over orders alone."""
+    """A problem whose points are orders."""
 
     @property
     @abstractmethod
@@ -126,20 +126,20 @@ class OrderProblem(Problem):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relabelled(Problem):
-    """`problem` under other names: item i here is item names[i] there."""
+    """`problem` with permuted labels: item i here is item names[i] there."""
 
     problem: Problem
     names: tuple[Ints, ...]
 
     @property
-    def space(self) -> AnySpace:
+    def space(self) -> SearchSpace:
         return self.problem.space
 
     def _evaluate(self, rows: Rows) -> Values:
         return self.problem._evaluate(self.to_original(rows))
 
     def _describe(self) -> str:
-        return f"{self.problem._describe()}, items renamed at random"
+        return f"{self.problem._describe()}, items relabelled at random"
 
     @property
     def _scratch(self) -> int:
@@ -147,11 +147,11 @@ class Relabelled(Problem):
 
     def to_original(self, rows: Rows) -> Rows:
         """Rows of this problem as rows of the original one."""
-        return self._each("rename", rows)
+        return self._each("relabel", rows)
 
     def from_original(self, rows: Rows) -> Rows:
         """Rows of the original problem as rows of this one."""
-        return self._each("restore", rows)
+        return self._each("undo_relabel", rows)
 
     def _each(self, operation: str, rows: Rows) -> Rows:
         space = self.space

@@ -1,4 +1,4 @@
-"""Chip layout: cells in a row, and rectangular modules on a floor."""
+"""Chip layout problems: cells in a row, and rectangular modules on a floor."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from mergebo._typing import Ints, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError
-from mergebo.permutations import generator
+from mergebo.permutations import as_generator
 from mergebo.problems.base import OrderProblem, Values
 
 
 def half_perimeter(nets: tuple[Ints, ...], *coordinates: NDArray[np.float64]) -> Values:
-    """Wirelength: for each net the extent of its pins along each axis, `coordinates` being `(count, modules)` an axis."""
+    """Wirelength: the extent of the pins of each net along each axis; `coordinates` are `(count, modules)` per axis."""
     pins = np.concatenate(nets)
     starts = np.cumsum([0, *(len(net) for net in nets[:-1])])
     total = np.zeros(len(coordinates[0]))
@@ -26,7 +26,7 @@ def half_perimeter(nets: tuple[Ints, ...], *coordinates: NDArray[np.float64]) ->
 
 
 def random_nets(n: int, rng: np.random.Generator) -> tuple[Ints, ...]:
-    """A netlist with pins on every module: a net from each one to a few others, mostly near it in a hidden order."""
+    """A netlist with pins on every module: one net from each to a few others, mostly near it in a hidden order."""
     hidden = rng.permutation(n)
     nets = []
     for k in range(n):
@@ -65,7 +65,7 @@ class CellPlacement(OrderProblem):
 
 def random_cells(name: str, n: int, seed: Seed) -> CellPlacement:
     """Cells 1 to 8 wide with a random netlist."""
-    rng = generator(seed)
+    rng = as_generator(seed)
     return CellPlacement(name, rng.integers(1, 9, n).astype(np.float64), random_nets(n, rng))
 
 
@@ -73,9 +73,8 @@ def random_cells(name: str, n: int, seed: Seed) -> CellPlacement:
 class FloorPlan(OrderProblem):
     """Area of the bounding box plus `wire_weight` times the half-perimeter wirelength of modules packed in the given order.
 
-    Each module in turn, never rotated, is put as low as it can go on the skyline of those before it, and there as far
-    to the left as it can (skyline bottom-left). Widths and heights are whole numbers; the floor is `floor` wide and
-    open at the top.
+    Each module in turn, never rotated, is placed at the lowest position on the skyline of those before it, and the leftmost
+    of these (skyline bottom-left). Widths and heights are integers; the floor is `floor` wide and open at the top.
     """
 
     widths: Ints
@@ -102,7 +101,7 @@ class FloorPlan(OrderProblem):
         return total
 
     def pack(self, rows: Rows) -> tuple[Ints, Ints]:
-        """Left and bottom of every module, `(count, n)` each."""
+        """The left and bottom coordinates of every module, `(count, n)` each."""
         return _pack(self.widths, self.heights, self.floor, rows.astype(np.int64))
 
     def _describe(self) -> str:
@@ -119,13 +118,13 @@ def _pack(widths: Ints, heights: Ints, floor: int, orders: Ints) -> tuple[Ints, 
             width, at = widths[module], 0
             low = skyline[:width].max()
             for x in range(1, floor - width + 1):
-                rest = 0
+                height = 0
                 for column in range(x, x + width):
-                    rest = max(rest, skyline[column])
-                    if rest >= low:
+                    height = max(height, skyline[column])
+                    if height >= low:
                         break
-                if rest < low:  # the first lowest: bottom, then left
-                    low, at = rest, x
+                if height < low:  # the first of the lowest: bottom, then left
+                    low, at = height, x
             left[k, module], bottom[k, module] = at, low
             skyline[at : at + width] = low + heights[module]
     return left, bottom
@@ -133,7 +132,7 @@ def _pack(widths: Ints, heights: Ints, floor: int, orders: Ints) -> tuple[Ints, 
 
 def random_modules(name: str, n: int, seed: Seed) -> FloorPlan:
     """Modules 2 to 9 wide and high, a random netlist, and a floor about as wide as a square of their area."""
-    rng = generator(seed)
+    rng = as_generator(seed)
     widths, heights = rng.integers(2, 10, (2, n))
     floor = max(int(widths.max()), int(np.ceil(1.1 * np.sqrt((widths * heights).sum()))))
     return FloorPlan(name, widths, heights, random_nets(n, rng), floor)

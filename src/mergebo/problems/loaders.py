@@ -1,6 +1,6 @@
 """Readers for the public instance formats: TSPLIB, QAPLIB and travelling thief files.
 
-A broken file gets an `InstanceFileError` with its name, the line and what is wrong there.
+Malformed files raise an `InstanceFileError` with the file name, the line and the error.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from mergebo._typing import Ints
 from mergebo.errors import InstanceFileError, NotAPermutationError
 from mergebo.permutations import validate
-from mergebo.problems.assignment import QAP
-from mergebo.problems.routes import TSP, euclidean
-from mergebo.problems.thief import TTP
+from mergebo.problems.qap import QAP
+from mergebo.problems.tsp import TSP, euclidean
+from mergebo.problems.ttp import TTP
 
 
 class TextFile(Protocol):
-    """What is read: a path of the user's, or data inside the package."""
+    """A text file: a path, or data inside the package."""
 
     @property
     def name(self) -> str: ...
@@ -31,7 +31,7 @@ class TextFile(Protocol):
 
 
 class Lines:
-    """The lines of a file, one after the other, and errors that say where."""
+    """A reader of the lines of a file, whose errors give the line number."""
 
     def __init__(self, file: str | TextFile) -> None:
         source = Path(file) if isinstance(file, str) else file
@@ -44,7 +44,7 @@ class Lines:
         self.number = 0
 
     def fail(self, message: str) -> NoReturn:
-        """Raise for the line that was read last."""
+        """Raise an error for the last line read."""
         raise InstanceFileError(f"{self.file}, line {self.number}: {message}")
 
     def next(self, what: str) -> str:
@@ -57,13 +57,13 @@ class Lines:
         return self.fail(f"the file ends where {what} should follow")
 
     def more(self) -> bool:
-        """Whether anything but blank lines is left."""
+        """Whether any non-blank lines remain."""
         return any(not line.isspace() and line for line in islice(self.lines, self.number, None))
 
     def numbers(self, line: str, what: str, count: int | None = None) -> list[float]:
         """The numbers on a line."""
         try:
-            values = [float(word) for word in line.split()]
+            values = [float(token) for token in line.split()]
         except ValueError:
             self.fail(f"expected numbers ({what}), got {line[:60]!r}")
         if count is not None and len(values) != count:
@@ -73,7 +73,7 @@ class Lines:
         return values
 
     def take(self, count: int, what: str) -> NDArray[np.float64]:
-        """`count` numbers, over as many lines as they take."""
+        """`count` numbers, over as many lines as necessary."""
         values: list[float] = []
         while len(values) < count:
             values += self.numbers(self.next(f"{what} ({len(values)} of {count} numbers so far)"), what)
@@ -82,7 +82,7 @@ class Lines:
         return np.array(values)
 
     def table(self, count: int, columns: str) -> NDArray[np.float64]:
-        """`count` lines, each its own number (counted from 1) and the named columns."""
+        """`count` lines, each with its index (from 1) and the named columns."""
         width = len(columns.split(", "))
         out = np.empty((count, width - 1))
         for k in range(count):
@@ -93,7 +93,7 @@ class Lines:
         return out
 
     def header(self, stop: Callable[[str], bool]) -> tuple[dict[str, str], str]:
-        """`KEY: value` lines up to the first line that starts a section, and that line."""
+        """The `KEY: value` lines before the first section, and the line that starts the section."""
         found: dict[str, str] = {}
         while True:
             line = self.next("a section with data")
@@ -105,20 +105,20 @@ class Lines:
             found[key.strip().upper()] = value.strip()
 
     def count(self, header: dict[str, str], key: str) -> int:
-        """A positive whole number of the header."""
+        """A positive integer from the header."""
         value = self.value(header, key)
         if value < 1 or value != int(value):
-            self.fail(f"{key} must be a positive whole number, got {header[key]!r}")
+            self.fail(f"{key} must be a positive integer, got {header[key]!r}")
         return int(value)
 
     def value(self, header: dict[str, str], key: str) -> float:
-        """A number of the header."""
+        """A number from the header."""
         if key not in header:
             self.fail(f"the header has no {key}")
         return self.numbers(header[key], key, 1)[0]
 
     def order(self, values: NDArray[np.float64], what: str) -> Ints:
-        """Items counted from 1, as an order counted from 0."""
+        """An order of items numbered from 1, renumbered from 0."""
         try:
             return validate(values - 1)
         except NotAPermutationError as error:
@@ -139,7 +139,7 @@ def read_tsplib(file: str | TextFile, name: str | None = None) -> TSP:
         coordinates = lines.table(n, "city, x, y")
         return TSP(title, euclidean(coordinates, metrics[kind]), coordinates)
     if kind != "EXPLICIT":
-        lines.fail(f"EDGE_WEIGHT_TYPE {kind!r} is not read; EUC_2D, CEIL_2D and EXPLICIT are")
+        lines.fail(f"EDGE_WEIGHT_TYPE {kind!r} is not supported; use EUC_2D, CEIL_2D or EXPLICIT")
     if not section.startswith("EDGE_WEIGHT_SECTION"):
         lines.fail(f"expected EDGE_WEIGHT_SECTION for EXPLICIT, got {section!r}")
     return TSP(title, _explicit(lines, header.get("EDGE_WEIGHT_FORMAT", ""), n))
@@ -155,14 +155,14 @@ def _explicit(lines: Lines, layout: str, n: int) -> NDArray[np.float64]:
     if layout == "FULL_MATRIX":
         return lines.take(n * n, "EDGE_WEIGHT_SECTION").reshape(n, n)
     if layout not in triangles:
-        lines.fail(f"EDGE_WEIGHT_FORMAT {layout!r} is not read; FULL_MATRIX, {', '.join(triangles)} are")
+        lines.fail(f"EDGE_WEIGHT_FORMAT {layout!r} is not supported; use FULL_MATRIX, {', '.join(triangles)}")
     matrix = np.zeros((n, n))
     matrix[triangles[layout]] = lines.take(len(triangles[layout][0]), "EDGE_WEIGHT_SECTION")
     return np.maximum(matrix, matrix.T)
 
 
 def read_tour(file: str | TextFile) -> Ints:
-    """The order of cities, counted from 0, in a TSPLIB tour file."""
+    """The order of cities, numbered from 0, in a TSPLIB tour file."""
     lines = Lines(file)
     header, _ = lines.header(lambda line: line.startswith("TOUR_SECTION"))
     return lines.order(lines.take(lines.count(header, "DIMENSION"), "TOUR_SECTION"), "the tour")
@@ -174,12 +174,12 @@ def read_qaplib(file: str | TextFile, name: str | None = None) -> QAP:
     n = _size(lines, lines.numbers(lines.next("the size n"), "the size n", 1)[0])
     a, b = (lines.take(n * n, f"matrix {which}").reshape(n, n) for which in "AB")
     if lines.more():
-        lines.fail("there is more in the file than n and two n x n matrices")
+        lines.fail("the file contains more than n and two n x n matrices")
     return QAP(name or f"qap:{Path(lines.file).stem}", a, b)
 
 
 def read_qaplib_solution(file: str | TextFile) -> tuple[float, Ints]:
-    """A QAPLIB `.sln` file: n and the value, then the permutation, counted from 1 there and from 0 here."""
+    """A QAPLIB `.sln` file: n and the value, then the permutation, converted to numbers from 0."""
     lines = Lines(file)
     size, value = lines.numbers(lines.next("n and the value").replace(",", " "), "n and the value", 2)
     n = _size(lines, size)
@@ -189,7 +189,7 @@ def read_qaplib_solution(file: str | TextFile) -> tuple[float, Ints]:
 
 def _size(lines: Lines, value: float) -> int:
     if value < 1 or value != int(value):
-        lines.fail(f"the size n must be a positive whole number, got {value:g}")
+        lines.fail(f"the size n must be a positive integer, got {value:g}")
     return int(value)
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from mergebo._typing import Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError, ShapeError
-from mergebo.permutations import generator, sample
+from mergebo.permutations import as_generator, sample
 from mergebo.problems.base import Optimum, OrderProblem, Problem, Values
-from mergebo.spaces import AnySpace, Permutation, PermutationSpace, Real, Space
+from mergebo.spaces import Permutation, PermutationSpace, Real, SearchSpace, Space
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,25 +47,25 @@ class LOP(OrderProblem):
 
 @jit
 def _gather(rows: Rows, gains: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """The gains of all pairs of slots, as `np.triu_indices` has them: item by item, which large matrices need to be fast."""
+    """The gains of all pairs of slots in the order of `np.triu_indices`; row by row, which is fast for large matrices."""
     for t in range(len(rows)):
         k = 0
         for i in range(rows.shape[1]):
-            of_item = gains[rows[t, i]]
+            gains_of = gains[rows[t, i]]
             for j in range(i + 1, rows.shape[1]):
-                out[t, k] = of_item[rows[t, j]]
+                out[t, k] = gains_of[rows[t, j]]
                 k += 1
 
 
-def planted(name: str, n: int, seed: Seed, noise: float = 0.5) -> LOP:
-    """A hidden order: having a before b gains more the further a precedes b in it, plus noise on every pair.
+def planted_lop(name: str, n: int, seed: Seed, noise: float = 0.5) -> LOP:
+    """A planted order: the gain of a before b grows with the distance of a and b in it, plus noise on every pair.
 
-    Gains are 0 to 1 plus `noise` times a normal number. Without noise every pair agrees with the hidden order, which is
-    then the optimum.
+    Gains are 0 to 1 plus `noise` times a standard normal number. Without noise every pair agrees with the planted order,
+    which is then the optimum.
     """
     if noise < 0:
         raise ArgumentError(f"noise must not be negative, got {noise}")
-    rng = generator(seed)
+    rng = as_generator(seed)
     hidden = sample(n, seed=rng)
     rank = np.argsort(hidden)
     ahead = (rank[None, :] - rank[:, None]) / max(1, n - 1)
@@ -81,27 +81,27 @@ def planted(name: str, n: int, seed: Seed, noise: float = 0.5) -> LOP:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OrderOfAddition(Problem):
-    """What is lost when reagents are added in this order: a small model of a synthesis, for demonstrations.
+    """Loss of yield for an order of adding reagents: a small model of a synthesis, for demonstrations.
 
-    Each reagent is worth most at its own best moment (early ones decompose while they wait, late ones dissolve poorly),
-    and pairs of reagents help or spoil each other depending on which comes first. The loss is a percentage of the
-    yield, 0 at best. With `heated` the temperature matters too: how strongly pairs interact depends on it.
+    Each reagent has an optimal moment (early ones decompose while they wait, late ones dissolve poorly), and pairs of
+    reagents interact depending on which comes first. The loss is a percentage of the yield, 0 at best. With `heated` the
+    temperature is a variable, too, and scales the interactions.
     """
 
     effects: NDArray[np.float64]
-    """effects[a, b]: per cent of yield lost if a is added before b."""
+    """effects[a, b]: percentage of yield lost if a is added before b."""
     moments: NDArray[np.float64]
-    """Best moment of each reagent, from 0 (first) to 1 (last)."""
+    """Optimal moment of each reagent, from 0 (first) to 1 (last)."""
     heated: bool = False
     noise: float = 0.0
-    """Standard deviation of a measurement, in per cent of yield; see `measure`."""
+    """Standard deviation of a measurement, in percent of yield; see `measure`."""
 
     @property
     def n(self) -> int:
         return len(self.moments)
 
     @cached_property
-    def space(self) -> AnySpace:
+    def space(self) -> SearchSpace:
         if self.heated:
             return Space(order=Permutation(self.n), celsius=Real(20, 80))
         return PermutationSpace(self.n)
@@ -118,7 +118,7 @@ class OrderOfAddition(Problem):
         return pairs * (1.2 - 0.6 * warmth) + 10 * waiting * (0.5 + 1.5 * warmth**2)
 
     def _order_losses(self, orders: Rows) -> tuple[Values, Values]:
-        """What pairs in this order cost, and by how much reagents miss their moments."""
+        """The loss by pairs, and the squared deviations of reagents from their optimal moments."""
         earlier, later = np.triu_indices(self.n, 1)
         pairs: Values = self.effects.reshape(-1).take(orders[:, earlier] * self.n + orders[:, later]).sum(axis=-1)
         when = np.arange(self.n) / max(1, self.n - 1)
@@ -126,9 +126,9 @@ class OrderOfAddition(Problem):
         return pairs, waiting
 
     def measure(self, points: object, *, seed: Seed) -> Values:
-        """What an experiment would show: the loss plus measurement noise."""
+        """A simulated experiment: the loss plus measurement noise."""
         values = np.asarray(self.evaluate(points))
-        measured: Values = values + self.noise * generator(seed).normal(size=values.shape)
+        measured: Values = values + self.noise * as_generator(seed).normal(size=values.shape)
         return measured
 
     def _describe(self) -> str:
@@ -137,48 +137,48 @@ class OrderOfAddition(Problem):
 
 
 QUANTITIES = {"celsius": Real(20, 80), "minutes": Real(1, 60, log=True), "catalyst": Real(0.1, 10, log=True)}
-"""Temperature, time between two additions, and per cent of catalyst."""
+"""Temperature, time between two additions, and percentage of catalyst."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Synthesis(OrderOfAddition):
-    """The same with three quantities: at which temperature, how slowly and with how much catalyst reagents are added.
+    """`OrderOfAddition` with three quantities: temperature, time between additions, and amount of catalyst.
 
-    How much of each quantity is best depends on the order: reagents that are added late want, each in its own measure,
-    more of it. What is lost grows with the square of the distance from the best, in parts of the quantity's range. Hot
-    mixtures interact less: of what pairs cost, 120 per cent are lost in the cold and 60 in the heat.
+    The optimum of each quantity depends on the order: each reagent increases it the more, the later it is added. The loss
+    grows with the squared distance from the optimum, relative to the range of the quantity. Hot mixtures interact less: the
+    loss by pairs is scaled from 120 % (cold) to 60 % (hot).
     """
 
     wants: NDArray[np.float64] = field(kw_only=True)
-    """wants[q, a]: by how much more the best of quantity q is if a is added last instead of first, in parts of the range."""
+    """wants[q, a]: increase of the optimum of quantity q if a is added last instead of first, relative to its range."""
     least: NDArray[np.float64] = field(kw_only=True)
-    """The best of each quantity if all reagents could be added first."""
+    """The optimum of each quantity if all reagents could be added first, relative to its range."""
     losses: NDArray[np.float64] = field(kw_only=True)
-    """Per cent of yield lost for each quantity, if it is off by its whole range."""
+    """Percentage of yield lost if a quantity is off by its whole range."""
 
     @cached_property
-    def space(self) -> AnySpace:
+    def space(self) -> SearchSpace:
         return Space(order=Permutation(self.n), **QUANTITIES)
 
     def _evaluate(self, rows: Rows) -> Values:
-        pairs, waiting, wanted = self._parts(rows[:, : self.n].astype(np.int64))
+        pairs, waiting, optimum = self._parts(rows[:, : self.n].astype(np.int64))
         units = [each.to_unit(rows[:, self.n + k]) for k, each in enumerate(QUANTITIES.values())]
-        return self._loss(pairs, waiting, wanted, np.stack(units, axis=1))
+        return self._loss(pairs, waiting, optimum, np.stack(units, axis=1))
 
-    def _loss(self, pairs: Values, waiting: Values, wanted: Values, units: Values) -> Values:
-        off: Values = (units - wanted) ** 2 @ self.losses
+    def _loss(self, pairs: Values, waiting: Values, optimum: Values, units: Values) -> Values:
+        off: Values = (units - optimum) ** 2 @ self.losses
         return pairs * (1.2 - 0.6 * units[:, 0]) + 10 * waiting + off
 
     def best_quantities(self, orders: Rows) -> Rows:
-        """The rows of orders with their best quantities: the loss is a parabola in each."""
-        pairs, _, wanted = self._parts(orders)
-        units = wanted.copy()
+        """The rows of orders with their optimal quantities; the loss is quadratic in each."""
+        pairs, _, optimum = self._parts(orders)
+        units = optimum.copy()
         units[:, 0] += 0.3 * pairs / self.losses[0]
         quantities = [each.from_unit(units[:, k : k + 1]) for k, each in enumerate(QUANTITIES.values())]
         return np.concatenate([orders, *quantities], axis=1)
 
     def _parts(self, orders: Rows) -> tuple[Values, Values, Values]:
-        """What pairs and moments cost, and the best quantities but for the heat that pairs want, 0 to 1."""
+        """The losses by pairs and by moments, and the optimal quantities (0 to 1) without the effect of heat on pairs."""
         pairs, waiting = self._order_losses(orders)
         late = np.argsort(orders, axis=1) / max(1, self.n - 1)
         return pairs, waiting, self.least + late @ self.wants.T
@@ -188,24 +188,24 @@ class Synthesis(OrderOfAddition):
 
 
 def synthesis(name: str, n: int, seed: Seed, noise: float = 0.0) -> Synthesis:
-    """A random synthesis with quantities: the best of each moves over up to half of its range as the order changes."""
-    rng = generator(seed)
+    """A random synthesis with quantities whose optima vary over up to half of their range with the order."""
+    rng = as_generator(seed)
     plain = reagents(name, n, rng)
-    share = rng.dirichlet(np.full(n, 0.5), 3)
+    fraction = rng.dirichlet(np.full(n, 0.5), 3)
     return Synthesis(
         name,
         plain.effects,
         plain.moments,
         noise=noise,
-        wants=0.5 * share,
+        wants=0.5 * fraction,
         least=rng.uniform(0.1, 0.4, 3),
         losses=rng.uniform(30, 60, 3),
     )
 
 
 def reagents(name: str, n: int, seed: Seed, heated: bool = False, noise: float = 0.0) -> OrderOfAddition:
-    """A random synthesis: a third of the ordered pairs matter, by up to 6 per cent."""
-    rng = generator(seed)
+    """A random synthesis: a third of the ordered pairs interact, by up to 6 percent."""
+    rng = as_generator(seed)
     effects = rng.uniform(0, 6, (n, n)) * (rng.random((n, n)) < 1 / 3)
     np.fill_diagonal(effects, 0)
     return OrderOfAddition(name, effects, rng.random(n), heated, noise)

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from mergebo._names import read_call, write_call
 from mergebo._typing import Ints
-from mergebo.calls import read_call, write_call
 from mergebo.errors import ArgumentError, unknown_choice
-from mergebo.problems import assignment, layout, ordering, routes, scheduling, thief
+from mergebo.problems import layout, ordering, qap, scheduling, tsp, ttp
 from mergebo.problems.base import Optimum, Problem
 from mergebo.problems.loaders import read_qaplib, read_tour, read_tsplib
-from mergebo.problems.routes import TSP, euclidean
-from mergebo.problems.solvers import tour_search
+from mergebo.problems.optima import tour_search
+from mergebo.problems.tsp import TSP, euclidean
 
 DATA = files("mergebo.problems") / "data"
 
@@ -30,33 +30,33 @@ Builder = Callable[..., Problem]
 
 
 def get(name: str, **parameters: Any) -> Problem:
-    """The problem with this name. Generated ones take parameters, in the call or in the name: `get("tsp:random", n=30)`.
+    """The problem with this name. Generated ones accept parameters, in the call or in the name: `get("tsp:random", n=30)`.
 
-    `get(problem.name)` gives the same problem again, relabelled ones included.
+    `get(problem.name)` returns the same problem, also for relabelled ones.
     """
-    family, instance, written, relabelling = _parse(name)
+    family, instance, in_name, relabelling = _parse(name)
     if family not in FAMILIES:
         raise unknown_choice("problem family", family, FAMILIES)
     if instance not in FAMILIES[family]:
         raise unknown_choice(f"{family} instance", instance, FAMILIES[family])
     build = FAMILIES[family][instance]
     known = _parameters(build)
-    chosen = {**written, **parameters}
-    for key in chosen:
+    given = {**in_name, **parameters}
+    for key in given:
         if key not in known:
             what = f"takes {', '.join(known)}" if known else "takes no parameters"
-            raise ArgumentError(f"{family}:{instance} {what}, got {key}={chosen[key]!r}")
-    settings = {**known, **chosen}
+            raise ArgumentError(f"{family}:{instance} {what}, got {key}={given[key]!r}")
+    settings = {**known, **given}
     full = f"{family}:{write_call(instance, settings)}"
     problem = build(full, **settings)
-    if problem.optimum is None and full in _stored():
-        record = _stored()[full]
+    if problem.optimum is None and full in stored_optima():
+        record = stored_optima()[full]
         problem = problem.with_optimum(Optimum(record["value"], record["proved"], record["source"]), record["rows"])
     return problem if relabelling is None else problem.relabelled(relabelling)
 
 
 def available(family: str | None = None) -> list[str]:
-    """The names of all problems, generated ones with their parameters as they are by default."""
+    """The names of all problems; generated ones with their default parameters."""
     if family is not None and family not in FAMILIES:
         raise unknown_choice("problem family", family, FAMILIES)
     names = []
@@ -71,26 +71,26 @@ def _parse(name: str) -> tuple[str, str, dict[str, Any], int | None]:
     match = re.fullmatch(r"([\w-]+):([\w-]+(?:\(.*\))?)(?:~(\d+))?", name)
     if not match:
         raise ArgumentError(
-            f"a problem's name is family:instance, such as 'qap:chr15a' or 'tsp:random(n=30,seed=3)', got {name!r}"
+            f"the name of a problem is family:instance, such as 'qap:chr15a' or 'tsp:random(n=30,seed=3)', got {name!r}"
         )
     family, call, relabelling = match.groups()
     return family, *read_call(call), None if relabelling is None else int(relabelling)
 
 
 def _parameters(build: Builder) -> dict[str, Any]:
-    """What a builder takes besides the name, with its defaults."""
+    """The parameters of a builder besides the name, with their defaults."""
     return {p.name: p.default for p in list(inspect.signature(build).parameters.values())[1:]}
 
 
 @lru_cache(maxsize=1)
-def _stored() -> dict[str, Any]:
-    """Values and rows that `python -m mergebo.problems.reference` found or confirmed."""
+def stored_optima() -> dict[str, Any]:
+    """Values and rows found or confirmed by `python -m mergebo.problems.regenerate`."""
     stored: dict[str, Any] = json.loads((DATA / "optima.json").read_text(encoding="utf-8"))
     return stored
 
 
 # ---------------------------------------------------------------------------------------------------- the instances
-# A builder's parameters after the name are what `get` takes; fixed instances have none (hence the keyword-only partials).
+# A builder's parameters after the name are those of `get`; fixed instances have none (hence the keyword-only partials).
 
 
 def _tsplib(name: str) -> TSP:
@@ -111,15 +111,15 @@ def _a280_ceil(name: str) -> TSP:
 def _drill(name: str) -> TSP:
     board = _tsplib("tsp:pcb442").coordinates
     assert board is not None
-    return routes.drill_holes(name, board, 15, seed=int(name.rpartition("-")[2]))
+    return tsp.drill_holes(name, board, 15, seed=int(name.rpartition("-")[2]))
 
 
 def _random_tsp(name: str, n: int = 30, seed: int = 0) -> TSP:
-    return routes.uniform(name, n, seed)
+    return tsp.uniform(name, n, seed)
 
 
 def _clustered_tsp(name: str, n: int = 30, seed: int = 0, clusters: int = 4) -> TSP:
-    return routes.clustered(name, n, seed, clusters)
+    return tsp.clustered(name, n, seed, clusters)
 
 
 def _qaplib(name: str) -> Problem:
@@ -127,7 +127,7 @@ def _qaplib(name: str) -> Problem:
 
 
 def _nug_like(name: str, n: int = 15, seed: int = 0) -> Problem:
-    return assignment.nug_like(name, n, seed)
+    return qap.nug_like(name, n, seed)
 
 
 def _cells(name: str, n: int = 30, seed: int = 0) -> Problem:
@@ -152,7 +152,7 @@ def _flow_shop(name: str, n: int = 20, machines: int = 5, seed: int = 0, criteri
 
 
 def _planted(name: str, n: int = 30, seed: int = 0, noise: float = 0.5) -> Problem:
-    return ordering.planted(name, n, seed, noise)
+    return ordering.planted_lop(name, n, seed, noise)
 
 
 def _reagents(name: str, n: int = 8, seed: int = 0, heated: bool = False, noise: float = 0.0) -> Problem:
@@ -164,27 +164,27 @@ def _synthesis(name: str, n: int = 8, seed: int = 0, noise: float = 0.0) -> Prob
 
 
 def _a280_tour() -> Ints:
-    return np.array(_stored()["tsp:a280"]["rows"][0], np.int64)
+    return np.array(stored_optima()["tsp:a280"]["rows"][0], np.int64)
 
 
-def _a280_thief(name: str, *, kind: thief.Kind, per_city: int, seed: int) -> Problem:
+def _a280_thief(name: str, *, kind: ttp.Kind, per_city: int, seed: int) -> Problem:
     points = _tsplib("tsp:a280").coordinates
     assert points is not None
-    return thief.thief(name, points, _a280_tour(), kind=kind, per_city=per_city, fill=8, seed=seed)
+    return ttp.thief(name, points, _a280_tour(), kind=kind, per_city=per_city, fill=8, seed=seed)
 
 
 def _random_thief(
-    name: str, n: int = 30, per_city: int = 1, kind: thief.Kind = "uncorrelated", fill: int = 8, seed: int = 0
+    name: str, n: int = 30, per_city: int = 1, kind: ttp.Kind = "uncorrelated", fill: int = 8, seed: int = 0
 ) -> Problem:
     points = np.round(1000 * np.random.default_rng([seed, 1]).random((n, 2)))
     _, tour = tour_search(euclidean(points, "ceil"), seed=seed, kicks=200)
-    return thief.thief(name, points, tour, kind=kind, per_city=per_city, fill=fill, seed=seed)
+    return ttp.thief(name, points, tour, kind=kind, per_city=per_city, fill=fill, seed=seed)
 
 
 def _fixed(build: Builder, **settings: Any) -> Builder:
-    """A builder that takes nothing but the name."""
-    chosen = partial(build, **settings)
-    return lambda name: chosen(name)
+    """A builder without parameters besides the name."""
+    configured = partial(build, **settings)
+    return lambda name: configured(name)
 
 
 QAPLIB = {
@@ -204,7 +204,7 @@ QAPLIB = {
     "tai15a": 388214,
     "tai30a": 1818146,
 }
-"""Embedded instances and their least values in QAPLIB; all but tai30a are proved."""
+"""Included instances and their best values in QAPLIB; all but tai30a are proved optimal."""
 
 FAMILIES: dict[str, dict[str, Builder]] = {
     "tsp": {

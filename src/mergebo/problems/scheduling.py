@@ -1,4 +1,4 @@
-"""Permutation flow shops: jobs pass all machines in one order."""
+"""Permutation flow shops: all machines process the jobs in the same order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mergebo._typing import Ints, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ShapeError, unknown_choice
-from mergebo.permutations import generator
+from mergebo.permutations import as_generator
 from mergebo.problems.base import OrderProblem, Values
 
 Criterion: TypeAlias = Literal["makespan", "flowtime"]
@@ -22,8 +22,8 @@ Criterion: TypeAlias = Literal["makespan", "flowtime"]
 class FlowShop(OrderProblem):
     """Jobs go through the machines in the given order; `times[machine, job]`.
 
-    A job starts on a machine when it has left the machine before and the job before it has left this one. `makespan` is
-    when the last job is done, `flowtime` the sum over jobs of when each is done.
+    A job starts on a machine when it has left the previous machine and the previous job has left this one. `makespan` is the
+    completion time of the last job, `flowtime` the sum of the completion times.
     """
 
     times: NDArray[np.float64]
@@ -54,7 +54,7 @@ class FlowShop(OrderProblem):
 
 @jit
 def _ends(times: NDArray[np.float64], orders: Ints, flowtime: bool) -> Values:
-    """When the last job is done, or the sum of when each is; `times[job, machine]`."""
+    """Completion time of the last job, or the sum of completion times; `times[job, machine]`."""
     values = np.empty(len(orders))
     free = np.empty(times.shape[1])  # when each machine has finished with the jobs so far
     for k in range(len(orders)):
@@ -90,9 +90,9 @@ TAILLARD: dict[tuple[int, int], tuple[int, list[int], list[int]]] = {
         [1278, 1359, 1081, 1293, 1235, 1195, 1239, 1206, 1230, 1108],
     ),
 }
-"""(jobs, machines): number of the first instance, seeds, and least makespans (Taillard's table; all ten are proved)."""
+"""(jobs, machines): number of the first instance, seeds, and optimal makespans (Taillard's table; all ten are proved)."""
 
 
 def random_times(n: int, machines: int, seed: Seed) -> NDArray[np.float64]:
-    """Times drawn as Taillard's, from numpy's generator."""
-    return generator(seed).integers(1, 100, (machines, n)).astype(np.float64)
+    """Times with the distribution of Taillard's, from NumPy's generator."""
+    return as_generator(seed).integers(1, 100, (machines, n)).astype(np.float64)

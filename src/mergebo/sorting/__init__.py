@@ -1,10 +1,10 @@
-"""Comparison maps: every sorting algorithm with a fixed list of comparisons turns a permutation into bits."""
+"""Comparison maps: sorting algorithms with a fixed list of comparisons as encodings of permutations in bits."""
 
 from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.combine import Concatenation, Relabelled
+from mergebo.sorting.enumeration import EnumerationMap, RandomComparisons
 from mergebo.sorting.merge import MergeMap
 from mergebo.sorting.networks import NETWORKS, NetworkMap
-from mergebo.sorting.pairs import EnumerationMap, RandomComparisons
 
 __all__ = [
     "NETWORKS",

@@ -1,4 +1,4 @@
-"""A comparison map: a sorting algorithm with a fixed number of comparisons, as a map from permutations to bits."""
+"""The base class of comparison maps: sorting algorithms that encode permutations as bit vectors of fixed length."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Bits, Floats, Ints
 from mergebo.compiled import packed
-from mergebo.errors import ArgumentError, InvalidCodeError, NotNumbersError, ShapeError, UnsupportedError
-from mergebo.permutations import validate, whole_numbers
-from mergebo.sorting.projection import follow, nearest
-from mergebo.sorting.reference import Algorithm, answers
+from mergebo.errors import ArgumentError, ArgumentTypeError, InvalidCodeError, ShapeError, UnsupportedError
+from mergebo.permutations import as_int_array, validate
+from mergebo.sorting.projection import nearest, replay
+from mergebo.sorting.textbook import Algorithm, answers
 
 if TYPE_CHECKING:
     from mergebo.sorting.combine import Concatenation, Relabelled
 
 
 class ComparisonMap(ABC):
-    """Permutations -> bit vectors of a fixed length; bit k is always the answer to the k-th comparison.
+    """A map from permutations to bit vectors of fixed length; bit k is the outcome of the k-th comparison.
 
-    A map is defined by its `algorithm`. That alone makes a complete, slow map; the maps of this package override the private
-    methods with fast ones. Public methods check their input once; private ones take valid, two-dimensional rows.
+    A map is defined by its `algorithm`. That alone gives a complete but slow map; the maps of this package override the
+    private methods with fast ones. Public methods validate their input; private ones expect valid, two-dimensional rows.
     """
 
     n: int
@@ -35,12 +35,12 @@ class ComparisonMap(ABC):
 
     @property
     def lossless(self) -> bool:
-        """Whether different permutations always have different codes, so that codes can be decoded."""
+        """Whether the map is injective, so that codes can be decoded."""
         return False
 
     @abstractmethod
     def algorithm(self) -> Algorithm:
-        """A fresh run of the sorting algorithm: the definition of the map (see `reference.py`)."""
+        """A new run of the sorting algorithm, which defines the map (see `textbook.py`)."""
 
     def encode(self, orders: ArrayLike) -> Bits:
         """Bits of shape `(..., length)` for permutations of shape `(..., n)`."""
@@ -48,10 +48,10 @@ class ComparisonMap(ABC):
         return self._encode(array.reshape(-1, self.n)).reshape(*array.shape[:-1], self.length)
 
     def decode(self, bits: ArrayLike) -> Ints:
-        """The permutations with these codes; an `InvalidCodeError` shows the first bit that no permutation has."""
+        """The permutations with these codes; for an invalid code, `InvalidCodeError` shows the first inconsistent bit."""
         self._require_lossless("decode")
-        array = bits if isinstance(bits, np.ndarray) and bits.dtype == np.uint8 else whole_numbers(bits, "a code")
-        rows = self._rows(array, "a code")
+        array = bits if isinstance(bits, np.ndarray) and bits.dtype == np.uint8 else as_int_array(bits, "a code")
+        rows = self._check_rows(array, "a code")
         if rows.size and (rows.max() > 1 or rows.min() < 0):
             raise InvalidCodeError(f"a code holds zeros and ones, got {rows[(rows != 0) & (rows != 1)][0]}")
         return self._decode(rows.astype(np.uint8, copy=False)).reshape(*array.shape[:-1], self.n)
@@ -59,15 +59,15 @@ class ComparisonMap(ABC):
     def project(self, features: ArrayLike, *, limit: int = 100_000) -> Ints:
         """The permutations whose codes are nearest, in Euclidean distance, to real `features` of shape `(..., length)`.
 
-        Exact or an error. MergeMap does it in O(n log^2 n). For most other maps it is a hard problem (for EnumerationMap
-        it is Kemeny's): a branch and bound search that is quick near a code and gives up after `limit` dives.
+        The result is exact. MergeMap needs O(n log^2 n). For most other maps the problem is hard (for EnumerationMap it is
+        Kemeny's): branch and bound is fast near a code and raises an error after `limit` dives.
         """
         self._require_lossless("project")
         try:
             array = np.asarray(features, np.float64)
         except (ValueError, TypeError) as error:
-            raise NotNumbersError(f"features must be a rectangular array of real numbers: {error}") from error
-        rows = self._rows(array, "a feature vector")
+            raise ArgumentTypeError(f"features must be a rectangular array of real numbers: {error}") from error
+        rows = self._check_rows(array, "a feature vector")
         if not np.isfinite(rows).all():
             raise ArgumentError(f"features must be finite, got {rows[~np.isfinite(rows)][0]}")
         return self._project(rows, limit).reshape(*array.shape[:-1], self.n)
@@ -81,25 +81,25 @@ class ComparisonMap(ABC):
         return distances
 
     def relabelled(self, *, items: ArrayLike | None = None, slots: ArrayLike | None = None) -> Relabelled:
-        """The map after renaming: in slot k it reads `items[order[slots[k]]]` instead of `order[k]`."""
+        """The map after relabelling: in slot k it reads `items[order[slots[k]]]` instead of `order[k]`."""
         from mergebo.sorting.combine import Relabelled
 
         return Relabelled.of(self, items, slots)
 
     def __add__(self, other: ComparisonMap) -> Concatenation:
-        """The bits of both maps, one after the other."""
+        """The concatenation of the bits of both maps."""
         from mergebo.sorting.combine import Concatenation
 
         return Concatenation.of(self, other)
 
-    # What a fast map overrides.
+    # Methods that fast maps override.
 
     def _encode(self, rows: Ints) -> Bits:
         codes = [answers(self.algorithm(), row.tolist()) for row in rows]
         return np.array(codes, np.uint8).reshape(len(rows), self.length)
 
     def _decode(self, rows: Bits) -> Ints:
-        orders = [follow(self.algorithm(), self.n, row.tolist()) for row in rows]
+        orders = [replay(self.algorithm(), self.n, row.tolist()) for row in rows]
         return np.array(orders, np.int64).reshape(len(rows), self.n)
 
     def _project(self, rows: Floats, limit: int) -> Ints:
@@ -111,18 +111,18 @@ class ComparisonMap(ABC):
         return packed.cross_distances(self._pack, self.length, a, b)
 
     def _pack(self, rows: Ints) -> packed.Words:
-        """The codes in 64-bit words, in any order of bits that is the same for every row."""
+        """The codes packed in 64-bit words; any order of bits that is the same for all rows."""
         return packed.pack(self._encode(rows))
 
     # Shared checks.
 
-    def _rows(self, array: NDArray[Any], what: str) -> NDArray[Any]:
+    def _check_rows(self, array: NDArray[Any], what: str) -> NDArray[Any]:
         if array.ndim == 0 or array.shape[-1] != self.length:
             raise ShapeError(f"{what} of {self!r} has {self.length} entries, got an array of shape {array.shape}")
         return array.reshape(int(np.prod(array.shape[:-1])), self.length)
 
     def _verified(self, orders: Ints, bits: Bits) -> Ints:
-        """Decoded orders, after checking that they have the bits that they were decoded from."""
+        """The decoded orders, after checking that encoding them gives the bits again."""
         wrong = np.argwhere(self._encode(orders) != bits)
         if wrong.size:
             row, bit = wrong[0]
@@ -132,14 +132,14 @@ class ComparisonMap(ABC):
     def _require_lossless(self, operation: str) -> None:
         if not self.lossless:
             raise UnsupportedError(
-                f"{self!r} cannot {operation}: for all that is known, several permutations share a code. Add a lossless "
-                f"map: `map + MergeMap({self.n})`"
+                f"{self!r} cannot {operation}: several permutations may share a code. Add a lossless map: "
+                f"`map + MergeMap({self.n})`"
             )
 
 
 def invalid_code(row: int, bit: int | np.int64, bits: Bits) -> InvalidCodeError:
-    """The error for a code that contradicts itself."""
+    """The error for a code that is inconsistent."""
     where = f" of row {row}" if len(bits) > 1 else ""
     return InvalidCodeError(
-        f"no permutation has this code: bit {bit}{where} is {bits[row, bit]}, which the other bits rule out"
+        f"no permutation has this code: bit {bit}{where} is {bits[row, bit]}, which contradicts the other bits"
     )

@@ -1,4 +1,4 @@
-"""Maps from maps: several in a row, or one that reads renamed items and slots."""
+"""Composite maps: concatenations, and maps of relabelled items and slots."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mergebo._typing import Bits, Floats, Ints
-from mergebo.errors import NotNumbersError, ShapeError, UnsupportedError
+from mergebo.errors import ArgumentTypeError, ShapeError, UnsupportedError
 from mergebo.permutations import invert, validate
 from mergebo.sorting.base import ComparisonMap
-from mergebo.sorting.reference import Algorithm
+from mergebo.sorting.textbook import Algorithm
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Concatenation(ComparisonMap):
 
     @classmethod
     def of(cls, *maps: ComparisonMap) -> Concatenation:
-        """Join maps of the same n; concatenations among them are taken apart."""
+        """Join maps of the same n; nested concatenations are flattened."""
         parts: list[ComparisonMap] = []
         for part in maps:
             if not isinstance(part, ComparisonMap):
-                raise NotNumbersError(f"only comparison maps can be added to one, got {part!r}")
+                raise ArgumentTypeError(f"only comparison maps can be added to one, got {part!r}")
             parts.extend(part.parts if isinstance(part, Concatenation) else [part])
         if len({part.n for part in parts}) > 1:
             raise ShapeError(f"maps that are added must have the same n, got {[part.n for part in parts]}")
@@ -67,7 +67,7 @@ class Concatenation(ComparisonMap):
 
 @dataclass(frozen=True)
 class Relabelled(ComparisonMap):
-    """`map` reading `items[order[slots[k]]]` in slot k: the same sorting algorithm after renaming items and slots."""
+    """`map` reading `items[order[slots[k]]]` in slot k: the same sorting algorithm after relabelling items and slots."""
 
     map: ComparisonMap
     items: tuple[int, ...]
@@ -75,10 +75,10 @@ class Relabelled(ComparisonMap):
 
     @classmethod
     def of(cls, map: ComparisonMap, items: ArrayLike | None, slots: ArrayLike | None) -> Relabelled:
-        """Check the renamings; None stands for "as they are"."""
-        same = tuple(range(map.n))
+        """Check the relabellings; None is the identity."""
+        identity = tuple(range(map.n))
         new_items, new_slots = (
-            same if names is None else tuple(validate(names, n=map.n).tolist()) for names in (items, slots)
+            identity if labels is None else tuple(validate(labels, n=map.n).tolist()) for labels in (items, slots)
         )
         return cls(map, new_items, new_slots)
 
@@ -97,8 +97,8 @@ class Relabelled(ComparisonMap):
     def algorithm(self) -> Algorithm:
         if self.items != tuple(range(self.n)):
             raise UnsupportedError(
-                f"{type(self.map).__name__} with renamed items compares other values than a map without, so a sum of the "
-                "two has no exact projection; project with one of the maps alone, or rename slots instead of items"
+                f"{type(self.map).__name__} with relabelled items compares other values than one without, so their sum "
+                "has no exact projection; project with one of the maps alone, or relabel slots instead of items"
             )
         inner = self.map.algorithm()
         try:
@@ -108,17 +108,17 @@ class Relabelled(ComparisonMap):
         except StopIteration:
             return
 
-    def _rename(self, rows: Ints) -> Ints:
+    def _relabel(self, rows: Ints) -> Ints:
         return np.asarray(self.items)[rows[:, list(self.slots)]]
 
-    def _restore(self, renamed: Ints) -> Ints:
-        return invert(self.items)[renamed[:, invert(self.slots)]]
+    def _undo_relabel(self, relabelled: Ints) -> Ints:
+        return invert(self.items)[relabelled[:, invert(self.slots)]]
 
     def _encode(self, rows: Ints) -> Bits:
-        return self.map._encode(self._rename(rows))
+        return self.map._encode(self._relabel(rows))
 
     def _decode(self, rows: Bits) -> Ints:
-        return self._restore(self.map._decode(rows))
+        return self._undo_relabel(self.map._decode(rows))
 
     def _project(self, rows: Floats, limit: int) -> Ints:
-        return self._restore(self.map._project(rows, limit))
+        return self._undo_relabel(self.map._project(rows, limit))

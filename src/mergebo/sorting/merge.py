@@ -1,4 +1,4 @@
-"""Merge sort: n log n bits, lossless, with an exact nearest permutation. The map of the Merge kernel."""
+"""The comparison map of merge sort: n log n bits, lossless, with exact projection. The map of the Merge kernel."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from mergebo._typing import Bits, Floats, Ints
 from mergebo.compiled import merge
 from mergebo.errors import unknown_choice
-from mergebo.permutations import item_count
+from mergebo.permutations import check_n
 from mergebo.sorting.base import ComparisonMap, invalid_code
-from mergebo.sorting.reference import Algorithm, merge_sort
+from mergebo.sorting.textbook import Algorithm, merge_sort
 
 Padding: TypeAlias = Literal["comparison", "source"]
 
 
 @dataclass(frozen=True)
 class MergeMap(ComparisonMap):
-    """The answers of top-down merge sort, in the order left half, right half, node.
+    """The comparisons of top-down merge sort, in the order left half, right half, node.
 
-    `padding` says what stands in a node's slots after one half is used up: `"comparison"` (the paper's) the redundant
-    comparison with the last element of that half, `"source"` the half that the element comes from. `padded` keeps the
-    implied last bit of nodes of more than two elements, as the paper's worked example does:
+    `padding` defines the bits of a node after one half is used up: `"comparison"` (the paper's), the redundant comparison
+    with the last element of that half; `"source"`, the half that the element comes from. `padded` keeps the implied last
+    bit of nodes of more than two elements, as in the paper's worked example:
 
     >>> MergeMap(4).encode([0, 3, 2, 1])
     array([0, 1, 0, 1, 1], dtype=uint8)
@@ -37,13 +37,13 @@ class MergeMap(ComparisonMap):
     padded: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", item_count(self.n))
+        object.__setattr__(self, "n", check_n(self.n))
         if self.padding not in get_args(Padding):
             raise unknown_choice("padding", self.padding, get_args(Padding))
 
     @property
     def nodes(self) -> merge.Nodes:
-        """The merge tree, as `compiled.merge` reads it."""
+        """The merge tree in the format of `compiled.merge`."""
         return _tree(self.n, self.padded)
 
     @property
@@ -80,7 +80,7 @@ def _tree(n: int, padded: bool) -> merge.Nodes:
     nodes: list[tuple[int, ...]] = []
 
     def build(low: int, high: int, depth: int, offset: int) -> int:
-        """Add the nodes below low..high-1, children first; return where the next bit goes."""
+        """Append the nodes of slots low..high-1, children first; return the offset of the next bit."""
         size = high - low
         if size < 2:
             return offset

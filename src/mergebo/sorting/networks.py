@@ -1,4 +1,4 @@
-"""Comparator networks: a fixed list of wires to compare, smaller entry to the first wire; a bit says "this one swapped"."""
+"""Comparator networks: fixed lists of pairs of wires to compare and sort; a bit is 1 if the comparator swapped."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 from mergebo._typing import Bits, Ints
 from mergebo.compiled import comparators
 from mergebo.errors import ArgumentError, SlotError, unknown_choice
-from mergebo.permutations import item_count
+from mergebo.permutations import check_n
 from mergebo.sorting.base import ComparisonMap
-from mergebo.sorting.reference import Algorithm, comparator_network
+from mergebo.sorting.textbook import Algorithm, comparator_network
 
 Comparators = Iterator[tuple[int, int]]
 
 
 def _wires(n: int) -> int:
-    """The power of two that Batcher's networks are made for; a sentinel larger than every entry sits on each extra wire."""
+    """The number of wires of Batcher's networks, a power of two; extra wires carry a sentinel larger than every entry."""
     return 1 << (n - 1).bit_length()
 
 
 def bitonic(n: int) -> Comparators:
-    """Batcher's bitonic sorter, in the form whose comparators all point one way."""
+    """Batcher's bitonic sorter, in the form where all comparators point the same way."""
     wires, block = _wires(n), 2
     while block <= wires:
-        for start in range(0, wires, block):  # mirror: the first half against the second one read backwards
+        for start in range(0, wires, block):  # mirror: the first half against the second one in reverse
             for k in range(block // 2):
                 yield start + k, start + block - 1 - k
         stride = block // 4
@@ -55,7 +55,7 @@ def odd_even_merge(n: int) -> Comparators:
 
 
 def insertion(n: int) -> Comparators:
-    """Insertion sort: each entry sinks through all the sorted ones before it."""
+    """Insertion sort: each entry moves down through the sorted ones before it."""
     for k in range(1, n):
         for wire in range(k - 1, -1, -1):
             yield wire, wire + 1
@@ -66,18 +66,18 @@ NETWORKS: dict[str, Callable[[int], Comparators]] = {
     "odd-even-merge": odd_even_merge,
     "insertion": insertion,
 }
-"""The named networks. All sort, and all their comparators leave the smaller entry on the lower wire."""
+"""Networks by name. All sort, and all comparators put the smaller entry on the lower wire."""
 
 EXHAUSTIVE = 16
-"""Wires up to which a user's network is tried on every input of zeros and ones to see whether it sorts."""
+"""Maximum number of wires for which a user's network is tested on all inputs of zeros and ones."""
 
 
 @dataclass(frozen=True)
 class NetworkMap(ComparisonMap):
     """The swaps of a comparator network: one of `NETWORKS` by name, or any list of comparators (i, j).
 
-    A network that sorts is lossless: undoing its swaps from the sorted end gives the input back. Whether a list of
-    comparators sorts is found out by trying all inputs of zeros and ones up to 16 wires; beyond that, say `sorts=True`.
+    A network that sorts is lossless: undoing its swaps recovers the input. Whether a list of comparators sorts is
+    tested on all inputs of zeros and ones, up to 16 wires; with more, pass `sorts=True`.
     """
 
     n: int
@@ -85,7 +85,7 @@ class NetworkMap(ComparisonMap):
     sorts: bool | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", item_count(self.n))
+        object.__setattr__(self, "n", check_n(self.n))
         if isinstance(self.network, str):
             if self.network not in NETWORKS:
                 raise unknown_choice("network", self.network, NETWORKS)
@@ -104,8 +104,8 @@ class NetworkMap(ComparisonMap):
     def comparators(self) -> comparators.Slots:
         """The comparators (i, j), in order.
 
-        Where a named network has more than n wires, the sentinels on them stay where they are, so comparators that touch one
-        never swap and are dropped.
+        If a named network has more than n wires, the sentinels on the extra ones never move, so comparators that involve
+        them never swap and are dropped.
         """
         if isinstance(self.network, str):
             pairs = [(i, j) for i, j in NETWORKS[self.network](self.n) if max(i, j) < self.n]

@@ -1,9 +1,9 @@
-"""A Gaussian process on precomputed distances: the same model as BoTorch's `SingleTaskGP`, fitted and read without torch.
+"""A Gaussian process on precomputed distances: the same model as BoTorch's `SingleTaskGP`, without torch.
 
 The kernel is `s exp(-sum_f d_f / (2 l_f^2))`, or a sum of such terms, plus noise on the diagonal, with a constant mean. The
 noise is learned, or given for all values or for each of them. Distances between the points are computed once; a fit then
-costs one Cholesky factorisation a step. `to_botorch` gives the model as a `SingleTaskGP`, to which mean, variance and
-marginal likelihood are tested equal.
+costs one Cholesky factorisation per step. `to_botorch` returns the model as a `SingleTaskGP`; tests check that mean,
+variance and marginal likelihood agree.
 """
 
 from __future__ import annotations
@@ -32,44 +32,44 @@ Prior: TypeAlias = tuple[float, float]
 """Mean and standard deviation of the logarithm of a hyperparameter."""
 
 LENGTHSCALE_PRIOR: Prior = (-0.5, 1.0)
-"""Of l, if no other is given. Distances are normalised, so it means the same at every n and for every kernel."""
+"""Default prior of l. Distances are normalised, so it means the same for every n and every kernel."""
 OUTPUTSCALE_PRIOR = (0.0, 1.0)
-"""The same for the kernel's variance s; values are standardised."""
+"""Prior of the kernel's variance s, for standardised values."""
 NOISE_PRIOR = (-6.0, 2.0)
-"""The same for the noise variance: little noise, but as much as the data ask for."""
+"""Prior of the noise variance: small, but wide enough for the data to override it."""
 NOISY_PRIOR = (-1.5, 1.0)
-"""The same where values are known to be noisy: without repeated measurements nothing else tells noise from rough values."""
-LEAST_NOISE = 1e-6
-"""Noise variance that is always there, as in BoTorch: it keeps matrices invertible when points repeat."""
-MOST_NOISE = 1e6
-"""Standard deviation of a measurement that says nothing, in standard deviations of the values."""
+"""Prior of the noise variance of noisy values: without repeated measurements, nothing else tells noise from roughness."""
+MIN_NOISE = 1e-6
+"""Smallest noise variance, as in BoTorch: it keeps matrices invertible when points repeat."""
+MAX_NOISE_STD = 1e6
+"""Largest noise standard deviation of a measurement, in standard deviations of the values; larger ones are clipped."""
 
-LEAST_VARIANCE = 1e-12
-"""Of what is predicted: variances that rounding would make negative are this."""
+MIN_VARIANCE = 1e-12
+"""Smallest posterior variance: rounding could make variances negative."""
 
-BOUNDS = ((-4.0, 4.0), (-4.0, 4.0), (np.log(LEAST_NOISE), 2.0))
-"""Of log l, log s and log noise."""
+BOUNDS = ((-4.0, 4.0), (-4.0, 4.0), (np.log(MIN_NOISE), 2.0))
+"""Bounds of log l, log s and log noise."""
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What is fitted; the mean is in standardised values."""
+    """The fitted hyperparameters, for standardised values."""
 
     lengthscales: tuple[float, ...]
-    """Those of all terms, one term after the other."""
+    """Lengthscales of all terms, one term after the other."""
     outputscale: float
     noise: float
-    further: tuple[float, ...] = ()
+    extra_outputscales: tuple[float, ...] = ()
     """Outputscales of further terms, if the kernel is a sum."""
 
     @property
     def outputscales(self) -> tuple[float, ...]:
-        """Of all terms."""
-        return (self.outputscale, *self.further)
+        """Outputscales of all terms."""
+        return (self.outputscale, *self.extra_outputscales)
 
     @property
     def variance(self) -> float:
-        """Of a value before any is known."""
+        """Prior variance of a value."""
         return sum(self.outputscales)
 
     @property
@@ -83,13 +83,13 @@ class Hyperparameters:
         return cls(tuple(lengthscales), outputscale, noise, tuple(further))
 
 
-def standardised(values: Floats) -> tuple[Floats, float, float]:
-    """Values with mean 0 and standard deviation 1, and what to undo that with; equal values become zeros."""
-    centre = float(values.mean())
-    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    if not spread > 1e-12 * max(1e-300, abs(centre)):
-        spread = 1.0
-    return (values - centre) / spread, centre, spread
+def standardize(values: Floats) -> tuple[Floats, float, float]:
+    """Values with mean 0 and standard deviation 1, and their original mean and deviation; equal values become zeros."""
+    mean = float(values.mean())
+    std = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    if not std > 1e-12 * max(1e-300, abs(mean)):
+        std = 1.0
+    return (values - mean) / std, mean, std
 
 
 def negative_log_posterior(
@@ -99,14 +99,14 @@ def negative_log_posterior(
     learns_noise: bool = True,
     prior: Prior = LENGTHSCALE_PRIOR,
     terms: Sequence[int] | None = None,
-    given: Floats | None = None,
+    fixed_noise: Floats | None = None,
     noise_prior: Prior = NOISE_PRIOR,
 ) -> tuple[float, Floats]:
-    """Minus the log marginal likelihood and log prior of log hyperparameters, and its gradient; given noise has no prior.
+    """Negative log marginal likelihood and log prior of log hyperparameters, and the gradient; fixed noise has no prior.
 
-    The constant mean takes its best value for the others (generalised least squares), so its derivative is zero. `terms`
-    are the numbers of distances of each term of a sum; a product has one. `given` are noise variances of single values, nan
-    where the common one holds.
+    The constant mean takes its best value given the others (generalised least squares), so its derivative is zero. `terms`
+    are the numbers of distances of each term of a sum; a product has one. `fixed_noise` are noise variances of single
+    values, nan where the common one applies.
     """
     count, factors = len(y), len(distances)
     terms = terms or [factors]
@@ -117,8 +117,8 @@ def negative_log_posterior(
         for log_outputscale, own, each in zip(log_outputscales, split(rates, terms), split(distances, terms), strict=True)
     ]
     covariance = sum(signals[1:], signals[0].copy())
-    covariance.flat[:: count + 1] += noise_variances(np.exp(log_noise), given)
-    # LAPACK reads columns: the transpose of a symmetric matrix is handed over without a copy.
+    covariance.flat[:: count + 1] += noise_variances(np.exp(log_noise), fixed_noise)
+    # LAPACK is column-major: the transpose of a symmetric matrix is passed without a copy.
     factor, failed = dpotrf(covariance.T, lower=1, overwrite_a=1)
     if failed:
         return np.inf, np.zeros_like(logs)
@@ -127,11 +127,11 @@ def negative_log_posterior(
     constant = by_ones @ y / by_ones.sum()
     alpha = by_y - constant * by_ones
     value = 0.5 * ((y - constant) @ alpha + log_determinant + count * np.log(2 * np.pi))
-    # With G = K^-1 - alpha alpha^T, the derivative along dK is half the sum of all entries of G * dK. K^-1 comes as one
-    # triangle, so sums over it count twice, the diagonal once.
+    # With G = K^-1 - alpha alpha^T, the derivative along dK is half the sum of all entries of G * dK. K^-1 is returned as
+    # one triangle, so sums over it count twice, the diagonal once.
     triangle = dpotri(factor, lower=1, overwrite_c=1)[0].T
     gradient = np.empty(len(logs))
-    common = slice(None) if given is None else np.isnan(given)
+    common = slice(None) if fixed_noise is None else np.isnan(fixed_noise)
     gradient[-1] = 0.5 * np.exp(log_noise) * (triangle.diagonal()[common].sum() - alpha[common] @ alpha[common])
     first = 0
     for term, (signal, own) in enumerate(zip(signals, terms, strict=True)):
@@ -140,14 +140,14 @@ def negative_log_posterior(
         for k in range(first, first + own):
             gradient[k] = rates[k] * (np.vdot(weighted, distances[k]) - 0.5 * alpha @ (signal * distances[k]) @ alpha)
         first += own
-    unlikely, slope = _negative_log_prior(logs, learns_noise, prior, len(terms), noise_prior)
-    return float(value + unlikely), gradient + slope
+    prior_value, prior_gradient = _negative_log_prior(logs, learns_noise, prior, len(terms), noise_prior)
+    return float(value + prior_value), gradient + prior_gradient
 
 
 def _negative_log_prior(
     logs: Floats, learns_noise: bool, prior: Prior, terms: int, noise_prior: Prior
 ) -> tuple[float, Floats]:
-    """Minus the log prior of log hyperparameters, and its gradient."""
+    """Negative log prior of log hyperparameters, and its gradient."""
     value, gradient = 0.0, np.zeros(len(logs))
     priors = _priors(len(logs) - terms - 1, prior, terms, noise_prior)
     for k, (mean, deviation) in enumerate(priors[: None if learns_noise else -1]):
@@ -162,21 +162,32 @@ def _priors(factors: int, prior: Prior, terms: int, noise_prior: Prior) -> list[
 
 
 def outputscale_prior(terms: int) -> Prior:
-    """Of each of the terms of a kernel, which share the variance."""
+    """Prior of the outputscale of each term of a kernel: the terms share the variance."""
     mean, deviation = OUTPUTSCALE_PRIOR
     return mean - float(np.log(terms)), deviation
 
 
-def noise_variances(common: float, given: Floats | None) -> Any:
-    """The noise variance of every value: the common one, or its own where that is given."""
-    return common if given is None else np.where(np.isnan(given), common, given)
+def cholesky_with_jitter(covariance: Floats) -> Floats:
+    """The Cholesky factor of a matrix, with as little added to the diagonal as makes it positive definite."""
+    jitter = 0.0
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))), np.float64)
+        except np.linalg.LinAlgError:
+            jitter = max(1e-8, 10 * jitter)
+            logger.debug("covariance of %d points is not positive definite; adding jitter %g", len(covariance), jitter)
+
+
+def noise_variances(common: float, fixed_noise: Floats | None) -> Any:
+    """Noise variance of each value: its own where known, else the common one."""
+    return common if fixed_noise is None else np.where(np.isnan(fixed_noise), common, fixed_noise)
 
 
 def check_noise(noise: float | None) -> None:
-    """None, or a variance that keeps matrices invertible."""
-    if noise is not None and not (isinstance(noise, int | float) and LEAST_NOISE <= noise < np.inf):
+    """Raise an error unless `noise` is None or a variance that keeps matrices invertible."""
+    if noise is not None and not (isinstance(noise, int | float) and MIN_NOISE <= noise < np.inf):
         raise ArgumentError(
-            f"noise is a variance of standardised values, at least {LEAST_NOISE:g}, or None to learn it, got {noise!r}"
+            f"noise must be a variance of standardised values, at least {MIN_NOISE:g}, or None to learn it, got {noise!r}"
         )
 
 
@@ -188,13 +199,13 @@ def fit(
     noise: float | None = None,
     prior: Prior = LENGTHSCALE_PRIOR,
     terms: Sequence[int] | None = None,
-    given: Floats | None = None,
+    fixed_noise: Floats | None = None,
     noise_prior: Prior = NOISE_PRIOR,
 ) -> Hyperparameters:
-    """The most probable hyperparameters, by L-BFGS from several starts; never fails on degenerate data.
+    """Maximum a posteriori hyperparameters, by L-BFGS from several starts; robust to degenerate data.
 
-    The noise variance is one of them, unless it is given: for all values as `noise`, or for each as `given`, which may be
-    nan for some. `terms` as in `negative_log_posterior`.
+    The noise variance is one of them unless it is fixed: for all values by `noise`, or for each by `fixed_noise`, which may
+    be nan for some. `terms` as in `negative_log_posterior`.
     """
     check_noise(noise)
     factors = len(distances)
@@ -202,9 +213,9 @@ def fit(
     bounds = [BOUNDS[0]] * factors + [BOUNDS[1]] * len(terms) + [BOUNDS[2]]
     if noise is not None:
         bounds[-1] = (np.log(noise), np.log(noise))
-    typical = np.array([mean for mean, _ in _priors(factors, prior, len(terms), noise_prior)])
-    lengths, scales = typical[:factors], typical[factors:-1]
-    starts = [typical, np.array([*lengths - 1, *scales, -1.0]), np.array([*lengths + 1, *scales + 0.5, -8.0])]
+    prior_means = np.array([mean for mean, _ in _priors(factors, prior, len(terms), noise_prior)])
+    lengths, scales = prior_means[:factors], prior_means[factors:-1]
+    starts = [prior_means, np.array([*lengths - 1, *scales, -1.0]), np.array([*lengths + 1, *scales + 0.5, -8.0])]
     if start is not None:
         starts.insert(0, start.logs)
     box = np.array(bounds).T
@@ -214,7 +225,7 @@ def fit(
         found = minimize(
             negative_log_posterior,
             logs,
-            args=(distances, y, noise is None, prior, terms, given, noise_prior),
+            args=(distances, y, noise is None, prior, terms, fixed_noise, noise_prior),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
@@ -222,33 +233,35 @@ def fit(
         )
         return (float(found.fun), found.x) if np.isfinite(found.fun) else (np.inf, logs)
 
-    # A few steps tell which of the starts is in the best valley; only that one is followed to the bottom.
+    # A few iterations from each start select the best basin; only that one is optimised to convergence.
     _, best = min((descend(np.clip(each, *box), 3) for each in starts), key=lambda pair: pair[0])
     return Hyperparameters.of_logs(descend(best, 60)[1], len(terms))
 
 
-class Trend(Protocol):
-    """A known part of standardised values; a model with one learns what is left."""
+class MeanFunction(Protocol):
+    """The mean function of standardised values; the Gaussian process models the residual."""
 
     def value(self, rows: Rows) -> Floats:
-        """At rows."""
+        """The mean at rows."""
         ...
 
     def changes(self, row: Rows, variable: str, move: str) -> Floats:
-        """By how much it is more at all neighbours of a row by one kind of move of one variable."""
+        """Differences of the mean at all neighbours of a row, by one kind of move of one variable, to that at the row."""
         ...
 
 
 @dataclass(frozen=True)
-class Trends:
-    """The sum of several trends."""
+class SumMean:
+    """The sum of several mean functions."""
 
-    parts: tuple[Trend, ...]
+    parts: tuple[MeanFunction, ...]
 
     @staticmethod
-    def parts_of(trend: Trend | None) -> tuple[Trend, ...]:
-        """The trends that a trend is the sum of."""
-        return () if trend is None else trend.parts if isinstance(trend, Trends) else (trend,)
+    def parts_of(mean_function: MeanFunction | None) -> tuple[MeanFunction, ...]:
+        """The summands of a mean function."""
+        return (
+            () if mean_function is None else mean_function.parts if isinstance(mean_function, SumMean) else (mean_function,)
+        )
 
     def value(self, rows: Rows) -> Floats:
         return sum((part.value(rows) for part in self.parts), np.zeros(len(rows)))
@@ -258,7 +271,7 @@ class Trends:
 
 
 class GP:
-    """A fitted model of values at rows: `predict` gives mean and standard deviation anywhere."""
+    """A fitted Gaussian process of values at rows; `predict` returns mean and standard deviation anywhere."""
 
     def __init__(
         self,
@@ -268,77 +281,76 @@ class GP:
         *,
         hyperparameters: Hyperparameters | None = None,
         noise: float | None = None,
-        trend: Trend | None = None,
+        mean_function: MeanFunction | None = None,
         scaling: tuple[float, float] | None = None,
         prior: Prior = LENGTHSCALE_PRIOR,
-        errors: Floats | None = None,
+        noise_std: Floats | None = None,
         noise_prior: Prior = NOISE_PRIOR,
     ) -> None:
-        """Fit, with the noise learned or of a given variance (of standardised values), unless hyperparameters are given.
+        """Fit the hyperparameters unless given. The noise variance (of standardised values) is learned unless given.
 
-        `errors` are the standard deviations of single values, in their units, nan where they are not known. Where all are,
-        nothing about the noise is learned, and a further value is expected to be as noisy as these are on average.
+        `noise_std` are the standard deviations of single values, in their units, nan where unknown. If all are known, no
+        noise is learned, and further values are assumed to have their mean noise variance.
 
-        Values are standardised by their own mean and deviation, unless `scaling` gives others. `prior` is that of the
-        lengthscales, `noise_prior` that of the learned noise.
+        Values are standardised by their own mean and standard deviation, unless `scaling` gives others. `prior` is that of
+        the lengthscales, `noise_prior` that of the learned noise.
         """
         self.similarity = similarity
         self.terms = [term.lengthscales for term in similarity.terms]
         self.rows = rows
-        self.errors = errors
-        self.trend = trend
+        self.noise_std = noise_std
+        self.mean_function = mean_function
         self.prior = prior
         self.noise_prior = noise_prior
         values = np.asarray(values, np.float64)
-        self.y, self.centre, self.spread = standardised(values)
+        self.y, self.y_mean, self.y_std = standardize(values)
         if scaling is not None:
-            self.centre, self.spread = scaling
-            self.y = (values - self.centre) / self.spread
-        self.given = None if errors is None else np.maximum(np.minimum(errors / self.spread, MOST_NOISE) ** 2, LEAST_NOISE)
-        if noise is None and self.given is not None and not np.isnan(self.given).any():
-            noise = float(self.given.mean())
+            self.y_mean, self.y_std = scaling
+            self.y = (values - self.y_mean) / self.y_std
+        self.fixed_noise = (
+            None if noise_std is None else np.maximum(np.minimum(noise_std / self.y_std, MAX_NOISE_STD) ** 2, MIN_NOISE)
+        )
+        if noise is None and self.fixed_noise is not None and not np.isnan(self.fixed_noise).any():
+            noise = float(self.fixed_noise.mean())
         self.noise = noise
         distances = similarity.distances(rows, rows)
-        left = self.left = self.y - self._trend(rows)
+        residuals = self.residuals = self.y - self._prior_mean_at(rows)
         self.hyperparameters = hyperparameters or fit(
-            distances, left, noise=noise, prior=prior, terms=self.terms, given=self.given, noise_prior=noise_prior
+            distances,
+            residuals,
+            noise=noise,
+            prior=prior,
+            terms=self.terms,
+            fixed_noise=self.fixed_noise,
+            noise_prior=noise_prior,
         )
         covariance = self._covariance(distances) + np.diag(self.noise_variances)
-        # W = L^-1: with it variances of many points are one matrix product.
-        self.whitener = solve_triangular(self._factorise(covariance), np.eye(len(rows)), lower=True, check_finite=False)
-        weights = self.whitener.T @ self.whitener.sum(axis=1)
-        self.mean = float(weights @ left / weights.sum())
-        self.alpha = self.whitener.T @ (self.whitener @ (left - self.mean))
+        factor = cholesky_with_jitter(covariance)
+        # W = L^-1 makes the variances of many points one matrix product.
+        self.chol_inverse = solve_triangular(factor, np.eye(len(rows)), lower=True, check_finite=False)
+        weights = self.chol_inverse.T @ self.chol_inverse.sum(axis=1)
+        self.constant_mean = float(weights @ residuals / weights.sum())
+        self.alpha = self.chol_inverse.T @ (self.chol_inverse @ (residuals - self.constant_mean))
 
     @property
-    def loss(self) -> float:
-        """Minus the log evidence and log prior: of two models of the same values the one with less is the likelier."""
-        white = self.whitener @ (self.left - self.mean)
-        value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.whitener.diagonal()).sum()
+    def neg_log_posterior(self) -> float:
+        """Negative log evidence and log prior: of two models of the same values the smaller one is more probable."""
+        white = self.chol_inverse @ (self.residuals - self.constant_mean)
+        value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.chol_inverse.diagonal()).sum()
         logs, learns_noise = self.hyperparameters.logs, self.noise is None
         return float(value + _negative_log_prior(logs, learns_noise, self.prior, len(self.terms), self.noise_prior)[0])
 
     @property
     def noise_variances(self) -> Floats:
-        """Of every standardised value."""
-        return np.full(len(self.y), noise_variances(self.hyperparameters.noise, self.given))
+        """Noise variances of all standardised values."""
+        return np.full(len(self.y), noise_variances(self.hyperparameters.noise, self.fixed_noise))
 
-    @staticmethod
-    def _factorise(covariance: Floats) -> Floats:
-        jitter = 0.0
-        while True:
-            try:
-                return np.asarray(np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))), np.float64)
-            except np.linalg.LinAlgError:
-                jitter = max(1e-8, 10 * jitter)
-                logger.debug("covariance of %d points is not positive definite; adding jitter %g", len(covariance), jitter)
-
-    def _trend(self, rows: Rows) -> Floats:
-        return np.zeros(len(rows)) if self.trend is None else self.trend.value(rows)
+    def _prior_mean_at(self, rows: Rows) -> Floats:
+        return np.zeros(len(rows)) if self.mean_function is None else self.mean_function.value(rows)
 
     @property
     def _weights(self) -> Floats:
-        """What distances are multiplied by in the kernel's exponent."""
+        """Factors of the distances in the kernel's exponent."""
         return np.asarray(-0.5 / np.array(self.hyperparameters.lengthscales) ** 2)
 
     def _covariance(self, distances: Floats) -> Floats:
@@ -356,50 +368,50 @@ class GP:
     def predict(self, rows: Rows) -> tuple[Floats, Floats]:
         """Posterior mean and standard deviation of the noise-free values, in the units of the values."""
         mean, deviation = self.predict_standardised(rows)
-        return self.centre + self.spread * mean, self.spread * deviation
+        return self.y_mean + self.y_std * mean, self.y_std * deviation
 
     def predict_standardised(self, rows: Rows) -> tuple[Floats, Floats]:
-        """The same in standardised values, which is what acquisition functions read."""
+        """Posterior mean and standard deviation of the noise-free standardised values, for acquisition functions."""
         cross = self.cross(rows)
-        mean = self._trend(rows) + self.mean + cross @ self.alpha
-        explained = ((cross @ self.whitener.T) ** 2).sum(axis=1)
-        return mean, np.sqrt(np.maximum(self.hyperparameters.variance - explained, LEAST_VARIANCE))
+        mean = self._prior_mean_at(rows) + self.constant_mean + cross @ self.alpha
+        explained = ((cross @ self.chol_inverse.T) ** 2).sum(axis=1)
+        return mean, np.sqrt(np.maximum(self.hyperparameters.variance - explained, MIN_VARIANCE))
 
     def cross(self, rows: Rows) -> Floats:
-        """Prior covariances of standardised values at rows with those that the model knows."""
+        """Prior covariances of standardised values at rows with those at the model's rows."""
         return self._covariance(self.similarity.distances(rows, self.rows))
 
     def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
-        """Standardised means and deviations of all neighbours by one kind of move of one variable, in single precision."""
+        """Standardised means and standard deviations of all neighbours by one kind of move of a variable, in float32."""
         first, *further = np.array(self.hyperparameters.outputscales, np.float32)
         alpha = (first * self.alpha).astype(np.float32)
-        whitener = np.asfortranarray(first * self.whitener, np.float32)
+        chol_inverse = np.asfortranarray(first * self.chol_inverse, np.float32)
         scans = [
             term.scan(row, self.rows, variable, move, own)
             for term, own in zip(self.similarity.terms, split(self._weights, self.terms), strict=True)
         ]
         means, explained = [], []
-        for exponent, *others in zip(*scans, strict=False):  # terms without the variable have no end
+        for exponent, *others in zip(*scans, strict=False):  # terms without the variable yield forever
             cross = np.exp(exponent, out=exponent)
             for outputscale, other in zip(further, others, strict=True):
                 cross = cross + outputscale / first * np.exp(other)
-            # Half of the whitener is zeros: a triangular product takes two thirds of the time of a plain one.
-            white = strmm(1.0, whitener, cross.T, lower=1).T
-            with np.errstate(invalid="ignore"):  # OpenBLAS 0.3.31 flags what it reads beside vectors of length 5 (AVX-512)
+            # Half of the matrix is zeros: a triangular product takes two thirds of the time of a plain one.
+            white = strmm(1.0, chol_inverse, cross.T, lower=1).T
+            with np.errstate(invalid="ignore"):  # OpenBLAS 0.3.31 reads past vectors of length 5 (AVX-512)
                 means.append(cross @ alpha)
             explained.append(np.einsum("ij,ij->i", white, white))
         if not means:
             return np.empty(0), np.empty(0)
         variance = np.float32(self.hyperparameters.variance) - np.concatenate(explained)
-        mean = (np.float32(self.mean) + np.concatenate(means)).astype(np.float64)
-        if self.trend is not None:
-            mean += self.trend.value(row[None]) + self.trend.changes(row, variable, move)
+        mean = (np.float32(self.constant_mean) + np.concatenate(means)).astype(np.float64)
+        if self.mean_function is not None:
+            mean += self.mean_function.value(row[None]) + self.mean_function.changes(row, variable, move)
         return mean, np.sqrt(np.maximum(variance, np.float32(1e-9))).astype(np.float64)
 
-    def along_reals(self, row: Rows) -> Callable[[Floats], tuple[float, float, Floats, Floats]]:
-        """The standardised mean and deviation, and the gradients of both, as a function of a row's real numbers.
+    def posterior_along_reals(self, row: Rows) -> Callable[[Floats], tuple[float, float, Floats, Floats]]:
+        """The standardised mean and standard deviation, with gradients, as a function of a row's real variables.
 
-        These are given and derived by in units of their ranges, 0 to 1; all else in the row stays.
+        These are scaled to the unit interval; all other variables of the row are fixed.
         """
         space = self.similarity.space
         known = np.concatenate(
@@ -407,63 +419,65 @@ class GP:
         )
         weights = split(self._weights, self.terms)
         parts = [term.reals(row, self.rows, own) for term, own in zip(self.similarity.terms, weights, strict=True)]
-        constant = self.mean + float(self._trend(row[None])[0])
+        constant = self.constant_mean + float(self._prior_mean_at(row[None])[0])
 
         def at(units: Floats) -> tuple[float, float, Floats, Floats]:
-            gaps = units - known
+            differences = units - known
             cross, by_units = np.zeros(len(known)), np.zeros(known.shape)
             for outputscale, (fixed, rates) in zip(self.hyperparameters.outputscales, parts, strict=True):
-                term = outputscale * np.exp(fixed + gaps**2 @ rates)
+                term = outputscale * np.exp(fixed + differences**2 @ rates)
                 cross += term
-                by_units += term[:, None] * (2 * rates * gaps)
-            white = self.whitener @ cross
+                by_units += term[:, None] * (2 * rates * differences)
+            white = self.chol_inverse @ cross
             variance = self.hyperparameters.variance - white @ white
-            deviation = np.sqrt(max(variance, LEAST_VARIANCE))
-            slope = -(self.whitener.T @ white) @ by_units / deviation if variance > LEAST_VARIANCE else np.zeros(len(units))
-            return constant + float(cross @ self.alpha), float(deviation), self.alpha @ by_units, slope
+            deviation = np.sqrt(max(variance, MIN_VARIANCE))
+            gradient = (
+                -(self.chol_inverse.T @ white) @ by_units / deviation if variance > MIN_VARIANCE else np.zeros(len(units))
+            )
+            return constant + float(cross @ self.alpha), float(deviation), self.alpha @ by_units, gradient
 
         return at
 
-    def left_out(self) -> Floats:
-        """What the model expects each standardised value to be from all the others; hyperparameters stay."""
-        return np.asarray(self.y - self.alpha / (self.whitener**2).sum(axis=0))
+    def leave_one_out_mean(self) -> Floats:
+        """Leave-one-out mean of each standardised value, with fixed hyperparameters."""
+        return np.asarray(self.y - self.alpha / (self.chol_inverse**2).sum(axis=0))
 
     def covariance(self, rows: Rows) -> Floats:
         """Posterior covariance of the noise-free standardised values at all rows together."""
-        white = self.whitener @ self.cross(rows).T
+        white = self.chol_inverse @ self.cross(rows).T
         return np.asarray(self._covariance(self.similarity.distances(rows, rows)) - white.T @ white)
 
     def sample(self, rows: Rows, rng: np.random.Generator) -> Floats:
-        """One draw of the standardised values at all rows together, for Thompson sampling."""
+        """One joint posterior sample of the standardised values at all rows, for Thompson sampling."""
         mean, _ = self.predict_standardised(rows)
-        factor = self._factorise(self.covariance(rows) + 1e-8 * np.eye(len(rows)))
-        draw: Floats = mean + factor @ rng.normal(size=len(rows))
-        return draw
+        factor = cholesky_with_jitter(self.covariance(rows) + 1e-8 * np.eye(len(rows)))
+        sample: Floats = mean + factor @ rng.normal(size=len(rows))
+        return sample
 
-    def with_points(self, rows: Rows) -> GP:
-        """The model after it has seen what it expects at further rows (fantasies); all else stays."""
+    def fantasize(self, rows: Rows) -> GP:
+        """The model conditioned on its own predictions at further rows (fantasies), with the same hyperparameters."""
         expected, _ = self.predict(rows)
         return GP(
             self.similarity,
             np.concatenate([self.rows, rows]),
-            np.concatenate([self.centre + self.spread * self.y, expected]),
+            np.concatenate([self.y_mean + self.y_std * self.y, expected]),
             hyperparameters=self.hyperparameters,
             noise=self.noise,
-            trend=self.trend,
-            scaling=(self.centre, self.spread),
+            mean_function=self.mean_function,
+            scaling=(self.y_mean, self.y_std),
             prior=self.prior,
-            errors=None if self.errors is None else np.concatenate([self.errors, np.full(len(rows), np.nan)]),
+            noise_std=None if self.noise_std is None else np.concatenate([self.noise_std, np.full(len(rows), np.nan)]),
             noise_prior=self.noise_prior,
         )
 
     def to_botorch(self) -> SingleTaskGP:
-        """The same model as BoTorch's, with these hyperparameters; it predicts standardised values.
+        """The same model as a BoTorch `SingleTaskGP`, with these hyperparameters; it predicts standardised values.
 
-        BoTorch learns the noise or is given it: where it was given for some values only, what was learned for the others is
-        given, too.
+        BoTorch's noise is either learned or fixed: if it was given for some values only, the learned noise of the others is
+        fixed, too.
         """
-        if self.trend is not None:
-            raise UnsupportedError("a model with a trend is not one of BoTorch's; give the rows' trend to it as a mean")
+        if self.mean_function is not None:
+            raise UnsupportedError("a model with a mean function cannot be converted; use a mean module of GPyTorch")
         with extra("torch"):
             import torch
             from botorch.models import SingleTaskGP
@@ -475,9 +489,9 @@ class GP:
         scale_prior = LogNormalPrior(*outputscale_prior(len(self.terms)))
         scaled = [ScaleKernel(term.kernel(), outputscale_prior=scale_prior) for term in self.similarity.terms]
         targets = torch.from_numpy(self.y).unsqueeze(-1)
-        learns_noise = self.noise is None and self.given is None
+        learns_noise = self.noise is None and self.fixed_noise is None
         if learns_noise:
-            constraint = GreaterThan(LEAST_NOISE)
+            constraint = GreaterThan(MIN_NOISE)
             noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*self.noise_prior), noise_constraint=constraint)}
         else:
             noise = {"train_Yvar": torch.from_numpy(self.noise_variances).unsqueeze(-1)}
@@ -495,6 +509,6 @@ class GP:
                 factor.register_prior("lengthscale_prior", LogNormalPrior(*self.prior), "lengthscale")
                 factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
         if learns_noise:
-            model.likelihood.noise = max(self.hyperparameters.noise, LEAST_NOISE * (1 + 1e-6))
-        model.mean_module.constant.data.fill_(self.mean)
+            model.likelihood.noise = max(self.hyperparameters.noise, MIN_NOISE * (1 + 1e-6))
+        model.mean_module.constant.data.fill_(self.constant_mean)
         return model

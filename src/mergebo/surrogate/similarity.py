@@ -1,4 +1,4 @@
-"""How alike two points are: normalised distances on rows, and the GPyTorch kernels that they stand for."""
+"""Similarities of points: normalised distances on rows, and the GPyTorch kernels that they define."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from scipy.spatial.distance import cdist
 from mergebo._typing import Floats, Ints, Rows, Singles
 from mergebo.compiled import scans, walks
 from mergebo.errors import UnsupportedError, extra
-from mergebo.moves import move_slots, move_table, walk
+from mergebo.neighbours import exchange_sequence, move_slots, move_table
 from mergebo.permutations import View, adjacency, footrule, hamming, invert
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
-from mergebo.spaces import AnySpace, Binary, Choice, Permutation, Quantity
+from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -34,52 +34,51 @@ class Similarity(ABC):
     """
 
     @property
-    def lengthscales(self) -> int:
-        """How many there are."""
+    def num_lengthscales(self) -> int:
+        """Number of lengthscales."""
         return 1
 
     @abstractmethod
     def distance(self, a: Rows, b: Rows) -> Floats:
-        """Normalised distances between all rows of a and all rows of b, of one variable."""
+        """Normalised distances between all rows of a and all rows of b, for one variable."""
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        """Distances of all neighbours of `centre` by one kind of move to all rows, times the lengthscales' weights.
+        """Weighted distances of all neighbours of `centre`, by one kind of move, to all rows.
 
-        In single precision and blocks of consecutive moves, `(moves, rows)`: what is held at once stays small. Here every
-        neighbour is written out, which is right for any similarity; where distances can be had from those of another
-        neighbour, override this.
+        In single precision and in blocks of consecutive moves, `(moves, rows)`, to save memory. This default computes each
+        neighbour explicitly, which is correct for any similarity. Override it where distances can be updated incrementally.
         """
         n = len(centre)
-        for part in _parts(len(move_slots(n, move)), max(n, self.lengthscales * len(rows))):
+        for part in _parts(len(move_slots(n, move)), max(n, self.num_lengthscales * len(rows))):
             distances = self.distance(centre[move_table(n, move, part)], rows)
             yield np.tensordot(weights, distances.reshape(len(weights), -1, len(rows)), axes=1).astype(np.float32)
 
-    def shaped(self, variable: Permutation) -> Similarity:
-        """The same idea for a variable's shape of order, which is plain more often than not.
+    def for_variable(self, variable: Permutation) -> Similarity:
+        """The corresponding similarity for a variable with repeated items, subsets or symmetries.
 
-        Of orders that are the same by symmetry it reads the one that stands for them, unless it can do better.
+        Of symmetric orders the canonical representatives are compared, unless a subclass can do better.
         """
         if variable.choose is not None:
             raise UnsupportedError(
-                f"{self} compares whole orders, not {variable.choose} of {variable.n} items; "
-                "auto, bops-h, spearman, turbo and methods without a model take these"
+                f"{self} compares complete orders, not {variable.choose} of {variable.n} items; "
+                "auto, bops-h, spearman, turbo and methods without a model support these"
             )
         return self
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        """The same factor as a GPyTorch kernel that reads these columns of a point."""
+        """The same factor as a GPyTorch kernel on these columns of a point."""
         from mergebo.kernels.base import DistanceKernel
 
         return DistanceKernel(self.distance, active_dims=columns)
 
 
 @dataclass(frozen=True)
-class ByMap(Similarity):
-    """Orders are alike if a sorting algorithm compares them alike.
+class ComparisonSimilarity(Similarity):
+    """Orders are similar if a sorting algorithm makes similar comparisons: the Hamming distance of their codes.
 
-    A neighbour costs a scan, for each row: O(1) for swaps, and for all moves with all pairs on ranks; about log n for
-    Merge's insertions and for random pairs; some n, of fast additions, for Merge's reversals and for insertions and
-    reversals with all pairs on orders. With other maps neighbours are written out and encoded.
+    Cost of a scan per neighbour and row: O(1) for swaps, and for all moves with all pairs on ranks; about log n for Merge's
+    insertions and for random pairs; O(n) fast additions for Merge's reversals, and for insertions and reversals with all
+    pairs on orders. With other maps each neighbour is encoded explicitly.
     """
 
     map: ComparisonMap
@@ -96,7 +95,7 @@ class ByMap(Similarity):
         return _blocks(change, weights[0] / max(1, self.map.length), weights[0] * self.distance(centre[None], rows))
 
     def _changes(self, centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
-        """How Hamming distances of codes change."""
+        """Changes of the Hamming distances of codes."""
         if isinstance(self.map, EnumerationMap) and self.view == "rank":
             return _kendall_scan(centre, rows, move)
         (here,), others = self._read(centre[None], rows)
@@ -106,7 +105,7 @@ class ByMap(Similarity):
             if isinstance(self.map, MergeMap):
                 changes = _merge_swaps(self.map, here, others)
                 return changes if self.view == "order" else changes[_in_other_view(centre)]
-        steps, items = walk(len(centre), move)
+        steps, items = exchange_sequence(len(centre), move)
         if self.view == "rank":  # see _in_other_view
             steps = np.concatenate([centre[items].astype(np.int32), steps[:, 2:]], axis=1)
         kind = np.int16 if self.map.length < 1 << 15 else np.int32
@@ -130,12 +129,12 @@ class ByMap(Similarity):
             def scan(part: Rows, out: NDArray[Any]) -> None:
                 walks.pair_steps(here, _columns(part), steps, out)
 
-        return _scanned(others, moves, kind, WALKED, scan)
+        return _scanned(others, moves, kind, WALK_ENTRIES, scan)
 
-    def shaped(self, variable: Permutation) -> Similarity:
+    def for_variable(self, variable: Permutation) -> Similarity:
         if variable.choose is not None and isinstance(self.map, EnumerationMap) and self.view == "rank":
-            return ChosenPairs(variable.n, variable.choose)
-        return super().shaped(variable)
+            return SubsetPrecedence(variable.n, variable.choose)
+        return super().for_variable(variable)
 
     def _read(self, *rows: Rows) -> tuple[Rows, ...]:
         return tuple(each if self.view == "order" else invert(each) for each in rows)
@@ -147,8 +146,8 @@ class ByMap(Similarity):
 
 
 @dataclass(frozen=True)
-class ByKernel(Similarity):
-    """Orders are as alike as a GPyTorch kernel of permutations says. Neighbours are written out: any kernel will do."""
+class KernelSimilarity(Similarity):
+    """The similarity of any GPyTorch kernel of permutations. Scans compute each neighbour explicitly."""
 
     of: PermutationKernel
 
@@ -160,33 +159,33 @@ class ByKernel(Similarity):
         return distances
 
 
-class Displacement(Similarity):
-    """Orders are alike if items are displaced little; displacements by more than `reach` slots count as `reach`."""
+class TruncatedDisplacement(Similarity):
+    """Orders are similar if items are displaced little; displacements by more than `reach` slots count as `reach`."""
 
     n: int
 
     @property
     @abstractmethod
     def reach(self) -> int:
-        """The largest displacement that is told from longer ones."""
+        """The displacement at which distances are truncated."""
 
     @property
     @abstractmethod
-    def largest(self) -> float:
-        """What sums of displacements are divided by."""
+    def max_distance(self) -> float:
+        """The largest sum of displacements, for normalisation."""
 
-    def shaped(self, variable: Permutation) -> Similarity:
+    def for_variable(self, variable: Permutation) -> Similarity:
         chosen = variable.choose
-        return self if chosen is None else ChosenDisplacement(variable.n, chosen, type(self)(chosen).reach)  # type: ignore[call-arg]
+        return self if chosen is None else SubsetDisplacement(variable.n, chosen, type(self)(chosen).reach)  # type: ignore[call-arg]
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         change = _displacements(centre, rows, move, np.ones(self.n), self.reach)
-        return _blocks(change, weights[0] / self.largest, weights[0] * self.distance(centre[None], rows))
+        return _blocks(change, weights[0] / self.max_distance, weights[0] * self.distance(centre[None], rows))
 
 
 @dataclass(frozen=True)
-class Footrule(Displacement):
-    """Spearman's footrule on ranks: all displacements count as they are."""
+class Footrule(TruncatedDisplacement):
+    """Spearman's footrule on ranks: displacements are not truncated."""
 
     n: int
 
@@ -195,11 +194,11 @@ class Footrule(Displacement):
         return self.n
 
     @property
-    def largest(self) -> float:
+    def max_distance(self) -> float:
         return max(1, footrule.maximum(self.n))
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        return footrule.cross(a, b, view="rank") / self.largest
+        return footrule.cross(a, b, view="rank") / self.max_distance
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import SpearmanKernel
@@ -208,10 +207,10 @@ class Footrule(Displacement):
 
 
 @dataclass(frozen=True)
-class Ranks(Similarity):
-    """Orders are alike if their ranks correlate: squared displacements, as in Spearman's rho.
+class SpearmanRho(Similarity):
+    """Orders are similar if their ranks correlate: squared displacements, as in Spearman's rho.
 
-    With a long lengthscale that is a linear kernel: each item has its own gain from every slot further on.
+    With a long lengthscale this becomes a linear kernel, in which each item has its own effect per slot.
     """
 
     n: int
@@ -219,28 +218,28 @@ class Ranks(Similarity):
     def distance(self, a: Rows, b: Rows) -> Floats:
         x, y = (invert(each).astype(np.float64) for each in (a, b))
         squares = float((np.arange(self.n) ** 2).sum())
-        return np.asarray(2 * (squares - x @ y.T) / self._largest)
+        return np.asarray(2 * (squares - x @ y.T) / self._max_distance)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        steps, _ = walk(self.n, move)
+        steps, _ = exchange_sequence(self.n, move)
 
         def scan(part: Rows, out: NDArray[Any]) -> None:
             walks.square_steps(_columns(invert(part))[centre], steps, out)
 
-        change = _scanned(rows, len(move_slots(self.n, move)), np.int64, WALKED, scan)
-        return _blocks(change, weights[0] / self._largest, weights[0] * self.distance(centre[None], rows))
+        change = _scanned(rows, len(move_slots(self.n, move)), np.int64, WALK_ENTRIES, scan)
+        return _blocks(change, weights[0] / self._max_distance, weights[0] * self.distance(centre[None], rows))
 
-    def shaped(self, variable: Permutation) -> Similarity:
-        return self if variable.choose is None else ChosenRanks(variable.n, variable.choose)
+    def for_variable(self, variable: Permutation) -> Similarity:
+        return self if variable.choose is None else SubsetSpearmanRho(variable.n, variable.choose)
 
     @property
-    def _largest(self) -> float:
+    def _max_distance(self) -> float:
         return max(1.0, self.n * (self.n**2 - 1) / 3)  # between an order and its reverse
 
 
 @dataclass(frozen=True)
-class Positions(Displacement):
-    """Orders are alike if most slots hold the same item: all displacements count the same."""
+class Positions(TruncatedDisplacement):
+    """Orders are similar if most slots hold the same item: all displacements count the same."""
 
     n: int
 
@@ -249,11 +248,11 @@ class Positions(Displacement):
         return 1
 
     @property
-    def largest(self) -> float:
+    def max_distance(self) -> float:
         return max(1, hamming.maximum(self.n))
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        return hamming.cross(a, b) / self.largest
+        return hamming.cross(a, b) / self.max_distance
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
         from mergebo.kernels import PositionKernel
@@ -262,23 +261,23 @@ class Positions(Displacement):
 
 
 @dataclass(frozen=True)
-class Joint(Similarity):
-    """Orders are alike if they are so in several ways, each with its own lengthscale: a product of kernels."""
+class ProductSimilarity(Similarity):
+    """A product of several similarities of the same variable, each with its own lengthscale."""
 
     parts: tuple[Similarity, ...]
 
     @property
-    def lengthscales(self) -> int:
-        return sum(part.lengthscales for part in self.parts)
+    def num_lengthscales(self) -> int:
+        return sum(part.num_lengthscales for part in self.parts)
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         return _stacked(part.distance(a, b) for part in self.parts)
 
-    def shaped(self, variable: Permutation) -> Similarity:
-        return Joint(tuple(part.shaped(variable) for part in self.parts))
+    def for_variable(self, variable: Permutation) -> Similarity:
+        return ProductSimilarity(tuple(part.for_variable(variable) for part in self.parts))
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        owns = split(weights, (part.lengthscales for part in self.parts))
+        owns = split(weights, (part.num_lengthscales for part in self.parts))
         scans = [part.scan(centre, rows, move, own) for part, own in zip(self.parts, owns, strict=True)]
         for blocks in zip(*scans, strict=True):
             yield sum(blocks[1:], start=blocks[0])
@@ -291,82 +290,83 @@ class Joint(Similarity):
 
 
 @dataclass(frozen=True)
-class Spacings(Similarity):
-    """Orders are alike if pairs of items are as far apart: `sum over pairs of (gap - other gap)^2`, gaps in slots.
+class SlotDistances(Similarity):
+    """Orders are similar if pairs of items are equally far apart: the sum of squared differences of their slot distances.
 
-    With several `columns` slots lie on a grid, row by row, and a gap is that of the rows and that of the columns together.
-    With `cyclic` they lie on a circle, and a gap is the shorter way round.
+    With several `columns`, slots lie on a grid, row by row, with Manhattan distance. With `cyclic` they lie on a circle, and
+    the distance is that of the shorter way round.
     """
 
     n: int
     columns: int = 1
     cyclic: bool = False
 
-    def shaped(self, variable: Permutation) -> Similarity:
-        return Spacings(self.n, cyclic=True) if "cycle" in variable.symmetry else super().shaped(variable)
+    def for_variable(self, variable: Permutation) -> Similarity:
+        return SlotDistances(self.n, cyclic=True) if "cycle" in variable.symmetry else super().for_variable(variable)
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        _, spread = _gaps(self.n, self.columns, self.cyclic)
-        x, y = (_gaps_of_pairs(self, each.astype(np.int16).tobytes()) for each in (a, b))
-        return np.asarray((spread - x @ y.T) / max(1e-9, spread), np.float64)
+        _, total = _slot_distances(self.n, self.columns, self.cyclic)
+        x, y = (_pair_distances(self, each.astype(np.int16).tobytes()) for each in (a, b))
+        return np.asarray((total - x @ y.T) / max(1e-9, total), np.float64)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        steps, _ = walk(self.n, move)
-        gaps, spread = _gaps(self.n, self.columns, self.cyclic)
+        steps, _ = exchange_sequence(self.n, move)
+        slot_distances, total = _slot_distances(self.n, self.columns, self.cyclic)
 
         def scan(part: Rows, out: NDArray[Any]) -> None:
-            walks.gap_steps(centre, gaps, _gaps_of_items(self, part.astype(np.int16).tobytes()), steps, out)
+            item_distances = _item_distances(self, part.astype(np.int16).tobytes())
+            walks.slot_distance_steps(centre, slot_distances, item_distances, steps, out)
 
-        change = _scanned(rows, len(move_slots(self.n, move)), np.float32, WALKED, scan)
-        return _blocks(change, -weights[0] / max(1e-9, spread), weights[0] * self.distance(centre[None], rows))
+        change = _scanned(rows, len(move_slots(self.n, move)), np.float32, WALK_ENTRIES, scan)
+        return _blocks(change, -weights[0] / max(1e-9, total), weights[0] * self.distance(centre[None], rows))
 
 
 @lru_cache(maxsize=64)
-def _gaps(n: int, columns: int, cyclic: bool) -> tuple[Singles, float]:
-    """Gaps between slots less their mean, and the sum of their squares, which all orders have in common."""
-    place = np.stack(np.divmod(np.arange(n), columns), axis=1)
-    gaps = np.abs(place[:, None] - place[None]).sum(axis=-1).astype(np.float32)
+def _slot_distances(n: int, columns: int, cyclic: bool) -> tuple[Singles, float]:
+    """Distances between slots minus their mean, and the sum of their squares, which is the same for all orders."""
+    position = np.stack(np.divmod(np.arange(n), columns), axis=1)
+    distances = np.abs(position[:, None] - position[None]).sum(axis=-1).astype(np.float32)
     if cyclic:
-        gaps = np.minimum(gaps, n - gaps)
+        distances = np.minimum(distances, n - distances)
     above = np.triu_indices(n, 1)
-    gaps -= gaps[above].mean() if n > 1 else 0
-    gaps.setflags(write=False)
-    return gaps, float((gaps[above] ** 2).sum())
+    distances -= distances[above].mean() if n > 1 else 0
+    distances.setflags(write=False)
+    return distances, float((distances[above] ** 2).sum())
 
 
 @lru_cache(maxsize=2)
-def _gaps_of_pairs(alike: Spacings, orders: bytes) -> Singles:
-    """The gap of every pair of items in every order, `(orders, pairs)`.
+def _pair_distances(similarity: SlotDistances, orders: bytes) -> Singles:
+    """The centred distance of every pair of items in every order, `(orders, pairs)`.
 
-    Remembered, as the next one: a climb compares row after row with the same known ones.
+    Cached, like `_item_distances`: a local search compares many rows with the same observed ones.
     """
-    i, j = np.triu_indices(alike.n, 1)
-    gaps, _ = _gaps(alike.n, alike.columns, alike.cyclic)
-    ranks = invert(np.frombuffer(orders, np.int16).reshape(-1, alike.n))
-    return np.asarray(gaps[ranks[:, i], ranks[:, j]])
+    i, j = np.triu_indices(similarity.n, 1)
+    distances, _ = _slot_distances(similarity.n, similarity.columns, similarity.cyclic)
+    ranks = invert(np.frombuffer(orders, np.int16).reshape(-1, similarity.n))
+    return np.asarray(distances[ranks[:, i], ranks[:, j]])
 
 
 @lru_cache(maxsize=1)
-def _gaps_of_items(alike: Spacings, orders: bytes) -> Singles:
-    """The same from item to item, `(n, n, orders)`."""
-    gaps, _ = _gaps(alike.n, alike.columns, alike.cyclic)
-    ranks = invert(np.frombuffer(orders, np.int16).reshape(-1, alike.n)).T
-    return np.ascontiguousarray(gaps[ranks[:, None], ranks[None]])
+def _item_distances(similarity: SlotDistances, orders: bytes) -> Singles:
+    """The same as a matrix for each order, `(n, n, orders)`."""
+    distances, _ = _slot_distances(similarity.n, similarity.columns, similarity.cyclic)
+    ranks = invert(np.frombuffer(orders, np.int16).reshape(-1, similarity.n)).T
+    return np.ascontiguousarray(distances[ranks[:, None], ranks[None]])
 
 
 @dataclass(frozen=True)
-class SameSlots(Similarity):
-    """As `Positions`, with a lengthscale for each slot.
+class ARDPositions(Similarity):
+    """`Positions` with a lengthscale for each slot (automatic relevance determination).
 
-    That is the diffusion kernel of COMBO (Oh et al. 2019) on one complete graph a slot: with n items it is 1 where two
-    orders agree and `(1 - exp(-n beta)) / (1 + (n - 1) exp(-n beta))` where they do not, a number that stands for beta
-    as well as beta does.
+    This is the diffusion kernel of COMBO (Oh et al. 2019) on one complete graph per slot. With n items its factor is 1 where
+    two orders agree and `(1 - exp(-n beta)) / (1 + (n - 1) exp(-n beta))` where they do not; the lengthscale is a
+    reparametrisation of beta.
     """
 
     n: int
 
     @property
-    def lengthscales(self) -> int:
+    def num_lengthscales(self) -> int:
         return self.n
 
     def distance(self, a: Rows, b: Rows) -> Floats:
@@ -377,54 +377,54 @@ class SameSlots(Similarity):
         return _blocks(change, 1.0, ((centre != rows) @ (weights / self.n))[None])
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels import SlotsKernel
+        from mergebo.kernels import ARDPositionKernel
 
-        return SlotsKernel(self.n, active_dims=columns)
+        return ARDPositionKernel(self.n, active_dims=columns)
 
 
 @dataclass(frozen=True)
 class Adjacency(Similarity):
-    """Orders are alike if most neighbouring pairs are the same.
+    """Orders are similar if most adjacent pairs are the same.
 
-    `directed` tells (a, b) from (b, a); `cyclic` makes the last item a neighbour of the first, as in a round tour.
+    `directed` distinguishes (a, b) from (b, a); `cyclic` makes the last item adjacent to the first, as in a round trip.
     """
 
     n: int
     directed: bool = False
     cyclic: bool = False
 
-    def shaped(self, variable: Permutation) -> Similarity:
+    def for_variable(self, variable: Permutation) -> Similarity:
         cyclic, directed = self.cyclic, self.directed
         if "cycle" in variable.symmetry:
             cyclic = True
         if "reversal" in variable.symmetry:
             directed = False
         if variable.choose is not None:
-            return ChosenNeighbours(variable.n, variable.choose, directed, cyclic)
+            return SubsetAdjacency(variable.n, variable.choose, directed, cyclic)
         return Adjacency(self.n, directed, cyclic)
 
     def distance(self, a: Rows, b: Rows) -> Floats:
-        return adjacency.cross(a, b, directed=self.directed, cyclic=self.cyclic) / self._largest
+        return adjacency.cross(a, b, directed=self.directed, cyclic=self.cyclic) / self._max_distance
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        steps, _ = walk(self.n, move)
+        steps, _ = exchange_sequence(self.n, move)
 
         def scan(part: Rows, out: NDArray[Any]) -> None:
             after, before = (_columns(self._neighbours(part, step)) for step in (1, -1))
             walks.edge_steps(centre, after, after if self.directed else before, self.cyclic, steps, out)
 
-        change = _scanned(rows, len(move_slots(self.n, move)), np.int16, WALKED, scan)
-        return _blocks(change, weights[0] / self._largest, weights[0] * self.distance(centre[None], rows))
+        change = _scanned(rows, len(move_slots(self.n, move)), np.int16, WALK_ENTRIES, scan)
+        return _blocks(change, weights[0] / self._max_distance, weights[0] * self.distance(centre[None], rows))
 
     def _neighbours(self, orders: Rows, step: int) -> Rows:
-        """For each item the one `step` slots further on, -1 where there is none."""
+        """For each item the one `step` slots later, -1 where there is none."""
         following = np.roll(orders, -step, axis=1)
         if not self.cyclic:
             following[:, -1 if step > 0 else 0] = -1
         return np.take_along_axis(following, invert(orders), axis=1)
 
     @property
-    def _largest(self) -> int:
+    def _max_distance(self) -> int:
         return max(1, adjacency.maximum(self.n, directed=self.directed, cyclic=self.cyclic))
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
@@ -433,20 +433,20 @@ class Adjacency(Similarity):
         return AdjacencyKernel(self.n, directed=self.directed, cyclic=self.cyclic, active_dims=columns)
 
 
-class Chosen(Similarity):
-    """Orders of `chosen` of n items are alike if what is chosen is; what is not is behind it all, in no order."""
+class SubsetSimilarity(Similarity):
+    """A similarity of orders of `chosen` of n items. Items that are not chosen come last, tied."""
 
     n: int
     chosen: int
 
     def ranks(self, orders: Rows) -> Ints:
-        """The slot of each item, `chosen` if it has none."""
+        """The slot of each item; `chosen` for items that are not chosen."""
         return np.minimum(invert(orders), self.chosen)
 
 
 @dataclass(frozen=True)
-class ChosenPairs(Chosen):
-    """If most pairs stand the same way round: Kendall's distance, a pair of which neither is chosen is a tie."""
+class SubsetPrecedence(SubsetSimilarity):
+    """Kendall's distance, in which two items that are not chosen are tied."""
 
     n: int
     chosen: int
@@ -459,8 +459,8 @@ class ChosenPairs(Chosen):
 
 
 @dataclass(frozen=True)
-class ChosenRanks(Chosen):
-    """If slots correlate: squared displacements."""
+class SubsetSpearmanRho(SubsetSimilarity):
+    """Spearman's rho of the slots: squared displacements."""
 
     n: int
     chosen: int
@@ -472,8 +472,8 @@ class ChosenRanks(Chosen):
 
 
 @dataclass(frozen=True)
-class ChosenDisplacement(Chosen):
-    """If items are displaced little; displacements by more than `reach` slots count as `reach`."""
+class SubsetDisplacement(SubsetSimilarity):
+    """Truncated displacements: those by more than `reach` slots count as `reach`."""
 
     n: int
     chosen: int
@@ -486,8 +486,8 @@ class ChosenDisplacement(Chosen):
 
 
 @dataclass(frozen=True)
-class ChosenNeighbours(Chosen):
-    """If most neighbouring pairs are the same; see `Adjacency`."""
+class SubsetAdjacency(SubsetSimilarity):
+    """Shared adjacent pairs; see `Adjacency`."""
 
     n: int
     chosen: int
@@ -503,24 +503,24 @@ class ChosenNeighbours(Chosen):
         return np.maximum(most - shared, 0.0) / most
 
     def _neighbours(self, orders: Rows, step: int, end: int) -> Ints:
-        """For each item the one `step` slots further on, `end` where there is none."""
-        kept = orders[:, : self.chosen].astype(np.int64)
-        following = np.roll(kept, -step, axis=1)
+        """For each item the one `step` slots later, `end` where there is none."""
+        selected = orders[:, : self.chosen].astype(np.int64)
+        following = np.roll(selected, -step, axis=1)
         if not self.cyclic or self.chosen == 1:
             following[:, -1 if step > 0 else 0] = end
         out = np.full(orders.shape, end)
-        np.put_along_axis(out, kept, following, axis=1)
+        np.put_along_axis(out, selected, following, axis=1)
         return out
 
 
 def _differing(a: Ints, b: Ints) -> Floats:
-    """In how many columns each row of a differs from each of b."""
+    """Number of columns in which each row of a differs from each row of b."""
     return np.asarray(np.rint(a.shape[1] * cdist(a, b, "hamming")))
 
 
 @dataclass(frozen=True)
-class SameChoices(Similarity):
-    """Binary vectors are alike if most choices are the same: an RBF on the bits."""
+class BinarySimilarity(Similarity):
+    """An RBF on binary vectors: similar if most bits are equal."""
 
     choices: int
 
@@ -529,28 +529,28 @@ class SameChoices(Similarity):
         return np.asarray((x.sum(axis=1)[:, None] + y.sum(axis=1)[None] - 2 * (x @ y.T)) / self.choices)
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
-        change = np.where((rows != centre).T, -1, 1)  # a flip makes a choice like the rows that differ there
+        change = np.where((rows != centre).T, -1, 1)  # a flip approaches the rows that differ there
         return _blocks(change, weights[0] / self.choices, weights[0] * self.distance(centre[None], rows))
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels.base import BitsKernel
+        from mergebo.kernels.base import BinaryKernel
 
-        return BitsKernel(self.choices, active_dims=columns)
+        return BinaryKernel(self.choices, active_dims=columns)
 
 
 @dataclass(frozen=True)
-class SameShare(Similarity):
-    """As `SameChoices`, times an RBF on the share of ones: how many are chosen may matter more than which."""
+class BinaryCountSimilarity(Similarity):
+    """`BinarySimilarity` times an RBF on the share of ones: how many bits are 1 may matter more than which."""
 
     choices: int
 
     @property
-    def lengthscales(self) -> int:
+    def num_lengthscales(self) -> int:
         return 2
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         more = a.mean(axis=1)[:, None] - b.mean(axis=1)[None]
-        return np.stack([SameChoices(self.choices).distance(a, b), more**2])
+        return np.stack([BinarySimilarity(self.choices).distance(a, b), more**2])
 
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         by_choice, by_share = weights / (self.choices, self.choices**2)
@@ -561,29 +561,29 @@ class SameShare(Similarity):
         return _blocks(change, 1.0, base)
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels.base import BitsKernel
+        from mergebo.kernels.base import BinaryKernel
 
-        return BitsKernel(self.choices, ones=True, active_dims=columns)
+        return BinaryKernel(self.choices, ones=True, active_dims=columns)
 
 
 @dataclass(frozen=True)
-class Near(Similarity):
-    """Numbers are alike if they are near: an RBF on their difference, in parts of the range; of logarithms with `log`."""
+class NumericSimilarity(Similarity):
+    """An RBF on numbers scaled to the unit interval, on the log scale if the variable has one."""
 
-    quantity: Quantity
+    quantity: Numeric
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         return np.asarray((self.quantity.to_unit(a) - self.quantity.to_unit(b).T) ** 2)
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels.base import NearKernel
+        from mergebo.kernels.base import NumericKernel
 
-        return NearKernel(self.quantity, active_dims=columns)
+        return NumericKernel(self.quantity, active_dims=columns)
 
 
 @dataclass(frozen=True)
-class SameOption(Similarity):
-    """Options are alike if they are the same; all others differ alike."""
+class CategoricalSimilarity(Similarity):
+    """Options are equal or not: all different options are equally dissimilar."""
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         return np.asarray(a != b.T, np.float64)
@@ -596,42 +596,42 @@ Combination: TypeAlias = Literal["product", "sum", "both"]
 class Product:
     """A similarity for each variable of a space, or for some of them; the kernel is their product."""
 
-    space: AnySpace
+    space: SearchSpace
     factors: Mapping[str, Similarity]
 
     @property
     def terms(self) -> tuple[Product, ...]:
-        """Products that are added up: this one; see `Sum`."""
+        """The terms of the sum: this product; see `Sum`."""
         return (self,)
 
     @classmethod
     def of(
-        cls, space: AnySpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = SameChoices
+        cls, space: SearchSpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = BinarySimilarity
     ) -> Product:
-        """A similarity of orders of n items for every order, and an RBF for binary choices unless another one is named.
+        """`orders(n)` for each order of n items, and `choices(count)`, an RBF by default, for binary vectors.
 
-        Numbers and options have theirs: `Near` and `SameOption`.
+        Numeric variables have `NumericSimilarity`, categorical ones `CategoricalSimilarity`.
         """
         factors: dict[str, Similarity] = {}
         for name, variable in space.variables.items():
             match variable:
                 case Permutation(n):
-                    factors[name] = orders(n).shaped(variable)
+                    factors[name] = orders(n).for_variable(variable)
                 case Binary(count):
                     factors[name] = choices(count)
-                case Quantity():
-                    factors[name] = Near(variable)
+                case Numeric():
+                    factors[name] = NumericSimilarity(variable)
                 case Choice():
-                    factors[name] = SameOption()
+                    factors[name] = CategoricalSimilarity()
                 case _:
-                    raise UnsupportedError(f"there is no kernel for {name}={variable}")
+                    raise UnsupportedError(f"no kernel supports {name}={variable}")
         return cls(space, factors)
 
     def combined(self, how: Combination) -> Product | Sum:
-        """The variables' kernels multiplied, or added up, or both added up.
+        """The product of the variables' kernels, their sum, or the sum of both.
 
-        In a product everything interacts: what was learned at other values of one variable says little about this one. In a
-        sum nothing does.
+        In a product, all variables interact: observations at other values of one variable carry little information. In a
+        sum, no variables interact.
         """
         if how == "product" or len(self.factors) == 1:
             return self
@@ -640,8 +640,8 @@ class Product:
 
     @property
     def lengthscales(self) -> int:
-        """How many there are."""
-        return sum(factor.lengthscales for factor in self.factors.values())
+        """Number of lengthscales."""
+        return sum(factor.num_lengthscales for factor in self.factors.values())
 
     def distances(self, a: Rows, b: Rows) -> Floats:
         """The factors' distances, `(count, A, B)`."""
@@ -652,7 +652,7 @@ class Product:
     def scan(self, row: Rows, rows: Rows, variable: str, move: str, weights: Floats) -> Iterator[Singles]:
         """Sums of weighted distances of all neighbours by one kind of move of one variable, in blocks `(moves, rows)`.
 
-        Without end the same block `(1, rows)` if the variable has no factor.
+        If the variable has no factor, the same block `(1, rows)` is repeated forever.
         """
         fixed, own = self._fixed(row, rows, weights, (variable,))
         blocks: Iterator[Singles] = (np.zeros((1, len(rows)), np.float32) for _ in itertools.count())
@@ -665,14 +665,14 @@ class Product:
             yield block
 
     def reals(self, row: Rows, rows: Rows, weights: Floats) -> tuple[Floats, Floats]:
-        """Weighted distances to rows without those of real variables, and the weights of these, zero if it has no factor."""
+        """Weighted distances to rows by all but the real variables, and the weights of these, zero without a factor."""
         fixed, own = self._fixed(row, rows, weights, self.space.reals)
         return fixed, np.array([float(own[name][0]) if name in own else 0.0 for name in self.space.reals])
 
     def _fixed(self, row: Rows, rows: Rows, weights: Floats, free: Collection[str]) -> tuple[Floats, dict[str, Floats]]:
-        """Weighted distances to rows by all variables but the free ones, and the weights of these, if they have factors."""
+        """Weighted distances to rows by all but the free variables, and the weights of these, if they have factors."""
         fixed, own_weights = np.zeros(len(rows)), dict[str, Floats]()
-        owns = split(weights, (factor.lengthscales for factor in self.factors.values()))
+        owns = split(weights, (factor.num_lengthscales for factor in self.factors.values()))
         for (name, factor), own in zip(self.factors.items(), owns, strict=True):
             if name in free:
                 own_weights[name] = own
@@ -682,25 +682,25 @@ class Product:
         return fixed, own_weights
 
     def kernel(self) -> Any:
-        """The product as a GPyTorch kernel on whole rows."""
+        """The product as a GPyTorch kernel on rows."""
         with extra("torch"):
             from gpytorch.kernels import ProductKernel
 
         columns = [tuple(range(self.space.width))[self.space.slices[name]] for name in self.factors]
         made = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]
-        kernels = [part for kernel in made for part in getattr(kernel, "kernels", [kernel])]  # a `Joint` is a product, too
+        kernels = [part for kernel in made for part in getattr(kernel, "kernels", [kernel])]  # products are flattened
         return kernels[0] if len(kernels) == 1 else ProductKernel(*kernels)
 
 
 @dataclass(frozen=True)
 class Sum:
-    """Products that are added up, each with a variance and lengthscales of its own."""
+    """A sum of products, each with its own variance and lengthscales."""
 
     terms: tuple[Product, ...]
 
     @property
-    def space(self) -> AnySpace:
-        """Where the rows are."""
+    def space(self) -> SearchSpace:
+        """The space of the rows."""
         return self.terms[0].space
 
     @property
@@ -709,36 +709,36 @@ class Sum:
         return {name: factor for term in self.terms for name, factor in term.factors.items()}
 
     def distances(self, a: Rows, b: Rows) -> Floats:
-        """Those of all terms, one after the other, `(count, A, B)`."""
+        """Distances of all terms, one after the other, `(count, A, B)`."""
         return _stacked(term.distances(a, b) for term in self.terms)
 
 
 def _stacked(distances: Iterable[Floats]) -> Floats:
-    """Distances of several similarities, with one lengthscale each or more, one after the other."""
+    """Distances of several similarities, stacked along the axis of lengthscales."""
     return np.concatenate([each.reshape(-1, *each.shape[-2:]) for each in distances])
 
 
 def split(array: Floats, counts: Iterable[int]) -> Iterator[Floats]:
-    """What belongs to each part of a kernel, of something for every lengthscale; `counts` says how many each has."""
+    """An array over all lengthscales, split into the parts of a kernel with `counts` lengthscales each."""
     start = 0
     for count in counts:
         yield array[start : start + count]
         start += count
 
 
-SCANNED = 64
-"""Rows that are scanned at once with tables: few enough for these to stay near the processor."""
+SCAN_ENTRIES = 64
+"""Rows per call of scans with tables: few enough for the tables to fit in the cache."""
 
-WALKED = 256
-"""Rows that are scanned at once along walks: many, for what is the same for all rows to be done once."""
+WALK_ENTRIES = 256
+"""Rows per call of scans along exchange sequences: many, to share the work that is the same for all rows."""
 
-BLOCK = 1 << 18
-"""Numbers in a block of a scan: they stay in the processor's cache while the model reads them."""
+BLOCK_ENTRIES = 1 << 18
+"""Numbers in a block of a scan: few enough to stay in the cache while the model reads them."""
 
 
 def _parts(count: int, width: int) -> Iterator[slice]:
     """Slices of 0..count-1, for blocks of `width` numbers each."""
-    step = max(1, BLOCK // max(1, width))
+    step = max(1, BLOCK_ENTRIES // max(1, width))
     return (slice(start, start + step) for start in range(0, count, step))
 
 
@@ -752,7 +752,7 @@ def _blocks(change: NDArray[Any], unit: float, base: Floats) -> Iterator[Singles
 
 
 def _scanned(rows: Rows, moves: int, kind: Any, most: int, scan: Callable[[Rows, NDArray[Any]], None]) -> NDArray[Any]:
-    """What a compiled scan writes for all moves and rows, at most so many rows at a time."""
+    """The output of a compiled scan for all moves and rows, called for at most `most` rows at a time."""
     parts = []
     for start in range(0, len(rows) if moves else 0, most):
         piece = rows[start : start + most]
@@ -765,27 +765,27 @@ def _scanned(rows: Rows, moves: int, kind: Any, most: int, scan: Callable[[Rows,
 
 
 def _columns(rows: Rows) -> NDArray[np.int32]:
-    """Rows as columns: what inner loops over the rows read contiguously."""
+    """The transposed rows, contiguous for inner loops over rows."""
     return np.ascontiguousarray(rows.T.astype(np.int32))
 
 
 def _displacements(centre: Rows, rows: Rows, move: str, weights: Floats, reach: int) -> Singles:
     """Changes of the sum over items of `weights[slot] * min(displacement, reach)`."""
-    steps, _ = walk(len(centre), move)
+    steps, _ = exchange_sequence(len(centre), move)
 
     def scan(part: Rows, out: Singles) -> None:
         walks.slot_steps(_columns(invert(part))[centre], weights, reach, steps, out)
 
-    return _scanned(rows, len(move_slots(len(centre), move)), np.float32, WALKED, scan)
+    return _scanned(rows, len(move_slots(len(centre), move)), np.float32, WALK_ENTRIES, scan)
 
 
 def _triangle(n: int, a: Ints, b: Ints) -> Ints:
-    """Where the pair a < b stands among all pairs of n."""
+    """Index of the pair a < b among all pairs of n."""
     return np.asarray(a * n - a * (a + 1) // 2 + b - a - 1)
 
 
 def _in_other_view(order: Rows) -> Ints:
-    """Where a swap stands among those of the inverse: exchanging the items of two slots exchanges two items' slots."""
+    """Index of each swap among those of the inverse: swapping the items of two slots swaps the slots of two items."""
     return _triangle(len(order), *np.sort(order[move_slots(len(order), "swap")], axis=1).T)
 
 
@@ -805,7 +805,7 @@ def _kendall_scan(centre: Rows, rows: Rows, move: str) -> NDArray[Any]:
         out[:] = insertions[a, b] if move == "insertion" else reversals[_triangle(n, a, b)]
 
     kind = np.int32 if move == "reversal" else np.int16
-    return _scanned(rows, len(slots), kind, SCANNED, swaps if move == "swap" else shifts)
+    return _scanned(rows, len(slots), kind, SCAN_ENTRIES, swaps if move == "swap" else shifts)
 
 
 @lru_cache(maxsize=64)
@@ -834,4 +834,4 @@ def _merge_swaps(map: MergeMap, centre: Rows, rows: Rows) -> NDArray[Any]:
         bits = np.ascontiguousarray(map._encode(part).T)
         scans.merge_swaps(centre, bits, map.nodes, _table_starts(map), map.padding == "comparison", out)
 
-    return _scanned(rows, map.n * (map.n - 1) // 2, np.int16, SCANNED, scan)
+    return _scanned(rows, map.n * (map.n - 1) // 2, np.int16, SCAN_ENTRIES, scan)

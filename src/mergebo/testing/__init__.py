@@ -1,6 +1,6 @@
-"""Conformance suites that a new map, kernel, problem, space or method passes in three lines, and hypothesis strategies.
+"""Conformance test suites for maps, kernels, problems, spaces and methods, and hypothesis strategies.
 
-Needs the extra `mergebo[testing]`; `KernelSuite` also `mergebo[torch]`, and loads torch when it is first used.
+Requires the extra `mergebo[testing]`; `KernelSuite` also `mergebo[torch]`, and imports torch on first use.
 
 ```python
 from mergebo.testing import MapSuite
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mergebo.testing.kernels import KernelSuite
 
 __all__ = ["KernelSuite", "MapSuite", "MethodSuite", "ProblemSuite", "SpaceSuite", "strategies"]
-if find_spec("gpytorch") is None:  # `from mergebo.testing import *` does without
+if find_spec("gpytorch") is None:  # so that `from mergebo.testing import *` still works
     __all__.remove("KernelSuite")
 
 

@@ -1,4 +1,4 @@
-"""What every kernel on permutations must do."""
+"""Conformance tests for kernels on permutations."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _orders(n: int, *size: int, seed: int = 0, dtype: torch.dtype = torch.float6
 
 
 class KernelSuite:
-    """Inherit, and say how to make the kernel: the tests come along."""
+    """Inherit from this class and implement `make`, which creates the kernel to test."""
 
     largest = 40
-    """Sizes that are tried go up to here."""
+    """Maximum number of items in tests."""
 
     def make(self, n: int) -> Kernel:
         """The kernel to test, for n items."""
@@ -42,14 +42,14 @@ class KernelSuite:
 
     @pytest.mark.parametrize("n", [5, 30, 280])
     def test_positive_semidefinite(self, n: int) -> None:
-        """No eigenvalue on 200 random permutations is below rounding."""
+        """All eigenvalues on 200 random permutations are non-negative up to rounding."""
         orders = _orders(n, 200)
         matrix = self._matrix(self.make(n).double(), orders, orders)
         assert torch.linalg.eigvalsh(matrix).min() > -1e-9 * 200
 
     @property_test
     def test_symmetric_with_unit_diagonal(self, data: st.DataObject) -> None:
-        """k(a, b) == k(b, a), k(a, a) == 1, and nothing is more similar to a than a itself."""
+        """k(a, b) == k(b, a), k(a, a) == 1, and no permutation is more similar to a than a itself."""
         n = data.draw(sizes(1, self.largest))
         a, b = (torch.from_numpy(data.draw(batches(n, low=1))).double() for _ in range(2))
         kernel = self.make(n).double()
@@ -95,18 +95,18 @@ class KernelSuite:
             )
             kernel.batch_shape = torch.Size([3])
             a, b = _orders(6, 3, 4, seed=1), _orders(6, 3, 4, seed=2)
-            together = self._matrix(kernel, a, b)
+            batched = self._matrix(kernel, a, b)
             for k, lengthscale in enumerate(lengthscales):
-                alone = self.make(6).double()
-                alone.lengthscale = lengthscale
-                torch.testing.assert_close(together[k], self._matrix(alone, a[k], b[k]))
+                single = self.make(6).double()
+                single.lengthscale = lengthscale
+                torch.testing.assert_close(batched[k], self._matrix(single, a[k], b[k]))
             with torch.no_grad():
-                torch.testing.assert_close(kernel(a, b, diag=True), together.diagonal(dim1=-1, dim2=-2))
+                torch.testing.assert_close(kernel(a, b, diag=True), batched.diagonal(dim1=-1, dim2=-2))
 
     @pytest.mark.parametrize("n", [1, 2, 3, 15, 30])
     @pytest.mark.parametrize("device", DEVICES)
     def test_same_on_every_device_and_in_single_precision(self, n: int, device: str) -> None:
-        """float32 results agree with float64 on the CPU, on every device at hand, and keep their type and place."""
+        """float32 results agree with float64 on the CPU, on every available device, and keep their type and device."""
         a, b = _orders(n, 2, 5, seed=1), _orders(n, 2, 7, seed=2)
         expected = self._matrix(self.make(n).double(), a, b)
         for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-12)):
@@ -122,12 +122,12 @@ class KernelSuite:
     @pytest.mark.parametrize("device", DEVICES)
     @property_test
     def test_bad_input_is_refused(self, device: str, data: st.DataObject) -> None:
-        """An error of ours; never a silent wrong similarity."""
+        """Invalid input raises a `MergeboError` instead of giving a wrong similarity."""
         n = data.draw(sizes(2, self.largest))
         broken = data.draw(broken_permutations(n).filter(lambda values: not isinstance(values[0], list | bool)))
         try:
             tensor = torch.tensor(broken, dtype=torch.float64, device=device)
-        except (TypeError, ValueError):  # text, None: torch itself refuses
+        except (TypeError, ValueError):  # text, None: torch itself raises an error
             return
         kernel = self.make(n).to(device=device, dtype=torch.float64)
         good = _orders(n, 2).to(device)
@@ -138,7 +138,7 @@ class KernelSuite:
                 kernel(good, tensor[None]).to_dense()
 
     def test_input_is_left_alone(self) -> None:
-        """Evaluating changes nothing that was handed in."""
+        """Evaluation does not change its inputs."""
         a = _orders(9, 4)
         before = a.clone()
         self._matrix(self.make(9).double(), a, a)

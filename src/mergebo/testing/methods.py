@@ -1,4 +1,4 @@
-"""What every method must do."""
+"""Conformance tests for optimization methods."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import pytest
 
 from mergebo.errors import ExhaustedError, UnsupportedError
 from mergebo.optimizers import METHODS, Method, Optimizer, minimize
-from mergebo.spaces import AnySpace, Binary, Choice, Integer, Permutation, PermutationSpace, Real, Space
+from mergebo.spaces import Binary, Choice, Integer, Permutation, PermutationSpace, Real, SearchSpace, Space
 
 NAME = "the method under test"
 ORDERS = PermutationSpace(6)
-CHOICES = Space(route=Permutation(5), picks=Binary(4))
+BINARY = Space(route=Permutation(5), picks=Binary(4))
 MIXED = Space(
     route=Permutation(5), heat=Real(0, 1), dose=Real(0.01, 10, log=True), count=Integer(1, 9), salt=Choice(["K", "Na"])
 )
-SPACES: dict[str, AnySpace] = {"orders": ORDERS, "choices": CHOICES, "mixed": MIXED}
-RULED: dict[str, AnySpace] = {
+SPACES: dict[str, SearchSpace] = {"orders": ORDERS, "binary": BINARY, "mixed": MIXED}
+CONSTRAINED: dict[str, SearchSpace] = {
     "before": PermutationSpace(items=list("abcdef"), before=[("a", "b"), ("b", "c")], window={"f": (1, 3)}),
-    "neighbours": PermutationSpace(items=list("abcdef"), adjacent=[("a", "b")], apart=[("c", "d")], fixed={"f": 5}),
+    "adjacency": PermutationSpace(items=list("abcdef"), adjacent=[("a", "b")], apart=[("c", "d")], fixed={"f": 5}),
     "predicate": PermutationSpace(6, where=lambda order: order[0] != 3),
-    "round": PermutationSpace(6, symmetry=("cycle", "reversal")),
-    "copies": PermutationSpace(items=["a", "a", "a", "b", "b", "c"]),
-    "chosen": PermutationSpace(6, choose=4),
+    "symmetry": PermutationSpace(6, symmetry=("cycle", "reversal")),
+    "repeated": PermutationSpace(items=["a", "a", "a", "b", "b", "c"]),
+    "subset": PermutationSpace(6, choose=4),
 }
 
 
 class MethodSuite:
-    """Inherit, and say how to make the method: the tests come along."""
+    """Inherit from this class and implement `make`, which creates the method to test."""
 
     def make(self) -> Method:
         """The method to test."""
@@ -44,26 +44,26 @@ class MethodSuite:
         del METHODS[NAME]
 
     @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
-    def test_the_same_seed_gives_the_same_trials(self, space: AnySpace) -> None:
-        """And another seed others."""
+    def test_the_same_seed_gives_the_same_trials(self, space: SearchSpace) -> None:
+        """And another seed gives others."""
         first = _drive(_optimizer(space, seed=3), 14)
         assert _drive(_optimizer(space, seed=3), 14) == first
         assert _drive(_optimizer(space, seed=4), 14) != first
 
     @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
-    def test_a_saved_state_goes_on_where_it_was(self, space: AnySpace) -> None:
+    def test_a_saved_state_continues_identically(self, space: SearchSpace) -> None:
         """Through JSON, with a pending and a failed trial in it."""
         optimizer = _optimizer(space, seed=1)
         _drive(optimizer, 8)
         optimizer.fail(optimizer.ask())
-        waiting = optimizer.ask()
+        pending = optimizer.ask()
         loaded = _loaded(optimizer)
         for each in (optimizer, loaded):
-            each.tell(waiting.id, 3.5)
+            each.tell(pending.id, 3.5)
         assert _drive(loaded, 5) == _drive(optimizer, 5)
 
     def test_every_point_is_tried_once(self) -> None:
-        """Then there are no more."""
+        """Then the space is exhausted."""
         optimizer = _optimizer(PermutationSpace(4))
         rows = _drive(optimizer, 24)
         assert len({tuple(row) for row in rows}) == 24
@@ -73,7 +73,7 @@ class MethodSuite:
         assert optimizer.best.value == min(trial.value for trial in optimizer.trials)
 
     def test_batches_are_distinct_and_results_come_in_any_order(self) -> None:
-        """Also of what is pending."""
+        """Batches also exclude pending points."""
         optimizer = _optimizer(ORDERS)
         _drive(optimizer, 6)
         first, second = optimizer.ask(5), optimizer.ask(2)
@@ -83,8 +83,8 @@ class MethodSuite:
         _drive(optimizer, 3)
         assert all(trial.state == "done" for trial in optimizer.trials)
 
-    def test_failures_and_nonsense_do_not_stop_it(self) -> None:
-        """Exceptions, nan and infinity are recorded, and those points are not tried again."""
+    def test_failures_and_invalid_values_are_recorded(self) -> None:
+        """Exceptions, nan and infinity do not stop the optimization, and those points are not tried again."""
         calls = iter(range(100))
 
         def fragile(order: Any) -> float:
@@ -101,11 +101,11 @@ class MethodSuite:
         assert np.isfinite(result.best.value)
 
     def test_all_values_may_be_equal(self) -> None:
-        """There is nothing to learn, and no reason to stop."""
+        """A constant objective does not stop the optimization."""
         assert len(minimize(lambda order: 1.0, ORDERS, budget=15, method=NAME, initial=5).trials) == 15
 
     def test_to_maximize_is_to_minimize_the_negative(self) -> None:
-        """Methods see values to minimise, always."""
+        """Methods always minimise."""
         up, down = _optimizer(ORDERS, direction="maximize"), _optimizer(ORDERS)
         for _ in range(12):
             a, b = up.ask(), down.ask()
@@ -113,32 +113,32 @@ class MethodSuite:
             up.tell(a, -_objective(ORDERS, a.point))
             down.tell(b, _objective(ORDERS, b.point))
 
-    @pytest.mark.parametrize("space", RULED.values(), ids=RULED)
-    def test_rules_are_kept_and_what_means_the_same_is_one_point(self, space: AnySpace) -> None:
-        """Or the method says that it cannot."""
+    @pytest.mark.parametrize("space", CONSTRAINED.values(), ids=CONSTRAINED)
+    def test_points_are_feasible_and_not_equivalent(self, space: SearchSpace) -> None:
+        """Or the method does not support constraints."""
         optimizer = _optimizer(space)
         _drive(optimizer, 5)
         try:
-            rows = _drive(optimizer, 4)  # with an error where a rule is broken
+            rows = _drive(optimizer, 4)  # raises an error for infeasible points
         except UnsupportedError:
             return
         assert len({tuple(row) for row in rows}) == 9
 
     def test_noise(self) -> None:
-        """What is recommended has an uncertainty, and a state keeps all of it."""
+        """The recommended point has a standard deviation, and a state reproduces it."""
         optimizer = _optimizer(ORDERS, noisy=True)
         rng = np.random.default_rng(5)
         for _ in range(12):
             trial = optimizer.ask()
             optimizer.tell(trial, _objective(ORDERS, trial.point) + rng.normal())
         best: Any = optimizer.best
-        assert best.deviation > 0
+        assert best.std > 0
         assert best.point.tolist() == optimizer.trials[best.id].point.tolist()
         loaded: Any = _loaded(optimizer).best
         assert loaded.value == best.value
 
     def test_two_objectives(self) -> None:
-        """Points none of which is tried twice, in batches and through a state."""
+        """No point is tried twice, in batches and after loading a state."""
         optimizer = _optimizer(ORDERS, objectives=2)
         for _ in range(10):
             trial = optimizer.ask()
@@ -148,25 +148,25 @@ class MethodSuite:
         assert len({tuple(trial.point) for trial in optimizer.trials}) == 13
 
 
-def _optimizer(space: AnySpace, seed: int = 0, **settings: Any) -> Optimizer:
+def _optimizer(space: SearchSpace, seed: int = 0, **settings: Any) -> Optimizer:
     return Optimizer(space, NAME, seed=seed, initial=5, **settings)
 
 
 def _loaded(optimizer: Optimizer) -> Optimizer:
-    """Saved and loaded."""
+    """The optimizer after saving and loading its state."""
     loaded = Optimizer.from_state(json.loads(json.dumps(optimizer.state())))
     assert loaded.state() == optimizer.state()
     return loaded
 
 
-def _objective(space: AnySpace, point: Any) -> float:
-    """Something that depends on everything."""
+def _objective(space: SearchSpace, point: Any) -> float:
+    """An objective that depends on all entries of the point."""
     row = space.encode(point).astype(float)
     return float(np.sin(row * np.arange(1, len(row) + 1)).sum())
 
 
 def _drive(optimizer: Optimizer, count: int) -> list[list[float]]:
-    """Ask and tell; the rows that were asked for so far."""
+    """Ask and tell `count` times; returns all rows so far."""
     for _ in range(count):
         trial = optimizer.ask()
         optimizer.tell(trial, _objective(optimizer.space, trial.point))

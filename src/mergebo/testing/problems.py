@@ -1,4 +1,4 @@
-"""What every benchmark problem must do."""
+"""Conformance tests for benchmark problems."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import pytest
 
 from mergebo.errors import MergeboError
 from mergebo.problems import Problem
-from mergebo.problems.solvers import neighbours
-from mergebo.spaces import Binary, Choice, Permutation, PermutationSpace, Quantity
+from mergebo.problems.optima import random_neighbours
+from mergebo.spaces import Binary, Choice, Numeric, Permutation, PermutationSpace
 
 
 class ProblemSuite:
-    """Inherit, and say how to make the problem: the tests come along."""
+    """Inherit from this class and implement `make`, which creates the problem to test."""
 
     def make(self) -> Problem:
         """The problem to test."""
         raise NotImplementedError
 
     def test_batch_is_a_loop(self) -> None:
-        """A batch of any shape has the values of its points one by one, as floats; a single point has a single value."""
+        """A batch of any shape has the values of its points one by one, as floats; a single point has a scalar value."""
         problem = self.make()
         rows = problem.space.sample_rows((3, 4), seed=1)
         values = problem.evaluate(problem.space.decode(rows))
@@ -35,11 +35,11 @@ class ProblemSuite:
         for index in np.ndindex(3, 4):
             value = problem.evaluate(problem.space.decode(rows[index]))
             assert np.ndim(value) == 0
-            # Sums of a batch and of a single row may be taken in another order.
+            # Sums may be computed in another order for a batch than for a single row.
             assert value == pytest.approx(values[index], rel=1e-12, abs=1e-9)
 
     def test_same_point_same_value(self) -> None:
-        """Deterministic, whatever else is evaluated with it, and for the problem made again."""
+        """Values do not depend on the batch, and equal those of a copy of the problem."""
         problem = self.make()
         rows = problem.space.sample_rows(20, seed=2)
         first = problem.evaluate_rows(rows)
@@ -55,7 +55,7 @@ class ProblemSuite:
             assert len(np.unique(problem.evaluate_rows(problem.space.sample_rows(50, seed=3)))) > 5
 
     def test_optimum_is_reached_and_not_beaten(self) -> None:
-        """Known optimizers have the optimal value; neither random points nor neighbours of theirs have a lower one."""
+        """Known optimizers have the optimal value; no random point or neighbour of an optimizer has a lower one."""
         problem = self.make()
         if problem.optimum is None:
             assert problem.optimizers == ()
@@ -67,13 +67,13 @@ class ProblemSuite:
         for row in problem.optimizers:
             best = np.array(row, tried[0].dtype)
             assert problem.evaluate(problem.space.decode(best)) == pytest.approx(problem.optimum.value, rel=1e-9)
-            tried += [neighbours(np.tile(best, (200, 1)), problem, rng) for _ in range(3)]
+            tried += [random_neighbours(np.tile(best, (200, 1)), problem, rng) for _ in range(3)]
         if problem.optimum.proved and isinstance(problem.space, PermutationSpace) and problem.space.n <= 7:
             tried.append(np.array(list(itertools.permutations(range(problem.space.n)))))
         assert problem.evaluate_rows(np.concatenate(tried)).min() >= problem.optimum.value - slack
 
     def test_bad_points_are_refused(self) -> None:
-        """An error of ours for what is not a point of the space."""
+        """Invalid points raise a `MergeboError`."""
         problem = self.make()
         good = problem.space.decode(problem.space.sample_rows(seed=5))
         for bad in _broken(problem, good):
@@ -98,20 +98,20 @@ class ProblemSuite:
     def test_relabelling_changes_nothing_but_the_labels(self) -> None:
         """The same values under the mapped points, the same optimum, and an optimizer that reaches it."""
         problem = self.make()
-        renamed = problem.relabelled(seed=7)
+        relabelled = problem.relabelled(seed=7)
         rows = problem.space.sample_rows(40, seed=8)
-        np.testing.assert_array_equal(renamed.to_original(renamed.from_original(rows)), rows)
+        np.testing.assert_array_equal(relabelled.to_original(relabelled.from_original(rows)), rows)
         np.testing.assert_allclose(
-            renamed.evaluate_rows(renamed.from_original(rows)), problem.evaluate_rows(rows), rtol=1e-12
+            relabelled.evaluate_rows(relabelled.from_original(rows)), problem.evaluate_rows(rows), rtol=1e-12
         )
-        assert renamed.optimum == problem.optimum
-        for row in renamed.optimizers:
-            assert renamed.evaluate_rows(np.array(row, rows.dtype)) == pytest.approx(problem.optimum.value)  # type: ignore[union-attr]
+        assert relabelled.optimum == problem.optimum
+        for row in relabelled.optimizers:
+            assert relabelled.evaluate_rows(np.array(row, rows.dtype)) == pytest.approx(problem.optimum.value)  # type: ignore[union-attr]
         again = problem.relabelled(seed=7)
-        np.testing.assert_array_equal(again.evaluate_rows(rows), renamed.evaluate_rows(rows))
+        np.testing.assert_array_equal(again.evaluate_rows(rows), relabelled.evaluate_rows(rows))
 
     def test_describes_itself(self) -> None:
-        """In a line that begins with its name."""
+        """In a line that starts with its name."""
         problem = self.make()
         assert problem.describe().startswith(f"{problem.name}: ")
         assert "optimum" in problem.describe()
@@ -128,7 +128,7 @@ def _broken(problem: Problem, good: Any) -> list[Any]:
                 bad = good[name] * 0
             case Binary():
                 bad = good[name] + 2
-            case Quantity():
+            case Numeric():
                 bad = variable.high + 1
             case Choice():
                 bad = object()

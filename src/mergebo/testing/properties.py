@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 
 def property_test(test: Callable[..., None]) -> Callable[..., None]:
-    """Try the test on drawn data (its last argument). Suites are inherited, which hypothesis would otherwise complain of.
+    """Run the test on hypothesis data (its last argument); allows inherited tests, which hypothesis warns about by default.
 
-    There is no deadline: the first case may take seconds, while code is compiled or torch is loaded.
+    Without a deadline, since the first example may take seconds to compile code or import torch.
     """
-    made = settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None)
-    return made(given(st.data())(cast(Any, test)))
+    configure = settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None)
+    return configure(given(st.data())(cast(Any, test)))

@@ -1,4 +1,4 @@
-"""What every space must do."""
+"""Conformance tests for spaces."""
 
 from __future__ import annotations
 
@@ -8,68 +8,68 @@ import numpy as np
 
 from mergebo._typing import Rows
 from mergebo.acquisition import neighbours
-from mergebo.moves import MOVES, random_neighbours
+from mergebo.neighbours import MOVES, random_neighbours
 from mergebo.optimizers import Optimizer
-from mergebo.optimizers.history import every_row
-from mergebo.spaces import AnySpace
+from mergebo.optimizers.history import enumerate_rows
+from mergebo.spaces import SearchSpace
 
-LISTED = 5_000
-"""Spaces of at most so many points are listed."""
+MAX_ENUMERATED = 5_000
+"""Maximum size of spaces that are enumerated."""
 
 
 class SpaceSuite:
-    """Inherit, and say how to make the space: the tests come along."""
+    """Inherit from this class and implement `make`, which creates the space to test."""
 
-    def make(self) -> AnySpace:
+    def make(self) -> SearchSpace:
         """The space to test."""
         raise NotImplementedError
 
     def test_random_rows_are_points_and_points_are_rows(self) -> None:
-        """Through decoding and encoding nothing changes, one by one and many at a time."""
+        """Decoding and encoding gives the same rows, one by one and in batches."""
         space = self.make()
         rows = space.sample_rows(40, seed=0)
         self._check(space, rows)
-        self._check(space, space.spread_rows(range(20), seed=1))
+        self._check(space, space.design_rows(range(20), seed=1))
         np.testing.assert_array_equal(space.encode(space.decode(rows)), rows)
         assert rows.dtype == space.dtype
         assert space.sample_rows((2, 3), seed=0).shape == (2, 3, space.width)
         assert space.sample_rows(seed=0).shape == (space.width,)
 
     def test_the_same_seed_gives_the_same_rows(self) -> None:
-        """Also for the space made again."""
+        """Also for a copy of the space."""
         rows = self.make().sample_rows(30, seed=3)
         np.testing.assert_array_equal(self.make().sample_rows(30, seed=3), rows)
 
     def test_neighbours_are_points(self) -> None:
-        """And different from where they come from."""
+        """And differ from the centre."""
         space = self.make()
         for row in space.sample_rows(3, seed=1):
-            near = random_neighbours(row, space, tuple(MOVES), 20, np.random.default_rng(0))
-            self._check(space, near)
-            every = neighbours(row, space, tuple(MOVES))
-            self._check(space, every[:: max(1, len(every) // 40)])
-            for around in (near, every):
-                assert (around != row).any(axis=1).all()
+            sampled = random_neighbours(row, space, tuple(MOVES), 20, np.random.default_rng(0))
+            self._check(space, sampled)
+            all_rows = neighbours(row, space, tuple(MOVES))
+            self._check(space, all_rows[:: max(1, len(all_rows) // 40)])
+            for found in (sampled, all_rows):
+                assert (found != row).any(axis=1).all()
 
     def test_size(self) -> None:
-        """A small space has as many points as it says, and random ones are among them."""
+        """`size` is the number of points of a small space, and random points are among them."""
         space = self.make()
-        if space.size <= LISTED:
-            rows = every_row(space)
+        if space.size <= MAX_ENUMERATED:
+            rows = enumerate_rows(space)
             assert len(rows) == len(np.unique(rows, axis=0)) == space.size
             self._check(space, rows[:: max(1, len(rows) // 40)])
-            listed = {tuple(row) for row in rows.tolist()}
-            assert {tuple(row) for row in space.sample_rows(50, seed=2).tolist()} <= listed
+            points = {tuple(row) for row in rows.tolist()}
+            assert {tuple(row) for row in space.sample_rows(50, seed=2).tolist()} <= points
 
     def test_spaces_are_values(self) -> None:
-        """Made again it is the same, and not one that has another width."""
+        """Spaces compare by value."""
         space = self.make()
         assert space == self.make()
         assert hash(space) == hash(self.make())
         assert repr(space) == repr(self.make())
 
-    def test_methods_ask_for_points_and_for_none_twice(self) -> None:
-        """Those without a model, which take every space; a state goes on where it was."""
+    def test_methods_propose_distinct_points(self) -> None:
+        """Methods without a model support every space, and their state survives a round trip through JSON."""
         space = self.make()
         for method in ("random", "local-search", "genetic"):
             optimizer = Optimizer(space, method, initial=4)
@@ -86,7 +86,7 @@ class SpaceSuite:
             assert again.state() == json.loads(json.dumps(state))
 
     @staticmethod
-    def _check(space: AnySpace, rows: Rows) -> None:
+    def _check(space: SearchSpace, rows: Rows) -> None:
         for row in rows:
             np.testing.assert_array_equal(space.encode(space.decode(row)), row)
-        np.testing.assert_array_equal(space.kept(rows), rows)
+        np.testing.assert_array_equal(space.feasible_rows(rows), rows)

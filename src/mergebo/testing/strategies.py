@@ -1,4 +1,4 @@
-"""Hypothesis strategies for permutations, rules of orders, spaces, and things that look like permutations but are not."""
+"""Hypothesis strategies for permutations, constraints, spaces, and invalid permutations."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = [
     "batches",
     "broken_permutations",
     "comparators",
+    "constraint_sets",
+    "order_options",
     "permutations",
     "posets",
-    "rule_sets",
-    "shapes",
     "sizes",
     "spaces",
     "variables",
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def sizes(low: int = 1, high: int = 40) -> st.SearchStrategy[int]:
-    """Numbers of items, with powers of two and their neighbours among them: that is where sorting algorithms go wrong."""
+    """Numbers of items, often powers of two and adjacent numbers, the corner cases of sorting algorithms."""
     powers = [2**k + d for k in range(12) for d in (-1, 0, 1)]
     edges = sorted({p for p in powers if low <= p <= high} | {low, high})
     return st.one_of(st.sampled_from(edges), st.integers(low, high))
@@ -57,53 +57,53 @@ def comparators(draw: st.DrawFn, n: int, high: int = 30) -> list[tuple[int, int]
 
 @st.composite
 def posets(draw: st.DrawFn, n: int, high: int = 12) -> list[tuple[int, int]]:
-    """Pairs of n items, the first before the second, that do not contradict each other."""
+    """Consistent precedence constraints on n items, as pairs (first, second)."""
     order = draw(st.permutations(range(n)))
     slots = st.lists(st.integers(0, n - 1), min_size=2, max_size=2, unique=True).map(sorted)
     return [(order[a], order[b]) for a, b in draw(st.lists(slots, max_size=high if n > 1 else 0))]
 
 
 @st.composite
-def rule_sets(draw: st.DrawFn, n: int, kept: bool = True, cyclic: bool = False) -> dict[str, Any]:
-    """Rules of orders of n items, as `Permutation` takes them: kept by some order, or as likely as not by none.
+def constraint_sets(draw: st.DrawFn, n: int, feasible: bool = True, cyclic: bool = False) -> dict[str, Any]:
+    """Constraints on orders of n items, as arguments of `Permutation`; possibly infeasible unless `feasible`.
 
-    With `cyclic` rules about neighbours are kept by some round.
+    With `cyclic` the adjacency constraints are satisfied by a cyclic order.
     """
     order = draw(st.permutations(range(n)))
-    rules: dict[str, Any] = {}
-    some = st.lists(
+    constraints: dict[str, Any] = {}
+    pair_lists = st.lists(
         st.sampled_from([(a, b) for a in range(n) for b in range(n) if a < b] or [(0, 0)]), max_size=3, unique=True
     )
     if n > 1:
-        rules["before"] = [
-            (order[a], order[b]) if kept or draw(st.booleans()) else (order[b], order[a]) for a, b in draw(some)
+        constraints["before"] = [
+            (order[a], order[b]) if feasible or draw(st.booleans()) else (order[b], order[a]) for a, b in draw(pair_lists)
         ]
-        pairs = draw(some)
-        rules["adjacent"] = [(order[b], order[a]) for a, b in pairs if not kept or b - a == 1]
-        rules["apart"] = [(order[a], order[b]) for a, b in draw(some) if not kept or 1 < b - a < n - cyclic]
+        pairs = draw(pair_lists)
+        constraints["adjacent"] = [(order[b], order[a]) for a, b in pairs if not feasible or b - a == 1]
+        constraints["apart"] = [(order[a], order[b]) for a, b in draw(pair_lists) if not feasible or 1 < b - a < n - cyclic]
     windows = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, 2), st.integers(0, 2)), max_size=3))
-    around = {order[s]: (max(0, s - left), min(n - 1, s + right)) for s, left, right in windows}
-    if not kept and n > 1:
-        around = {item: (max(0, low - 1), max(0, high - 1)) for item, (low, high) in around.items()}
-    rules["fixed"] = {item: low for item, (low, high) in around.items() if low == high}
-    rules["window"] = {item: slots for item, slots in around.items() if slots[0] < slots[1]}
-    return {name: rule for name, rule in rules.items() if rule}
+    windows_of = {order[s]: (max(0, s - left), min(n - 1, s + right)) for s, left, right in windows}
+    if not feasible and n > 1:
+        windows_of = {item: (max(0, low - 1), max(0, high - 1)) for item, (low, high) in windows_of.items()}
+    constraints["fixed"] = {item: low for item, (low, high) in windows_of.items() if low == high}
+    constraints["window"] = {item: slots for item, slots in windows_of.items() if slots[0] < slots[1]}
+    return {name: value for name, value in constraints.items() if value}
 
 
 @st.composite
-def shapes(draw: st.DrawFn, low: int = 1, high: int = 6) -> dict[str, Any]:
-    """Shapes of order, as `Permutation` takes them: repeated items, some of the items, symmetries."""
+def order_options(draw: st.DrawFn, low: int = 1, high: int = 6) -> dict[str, Any]:
+    """Repeated items, subsets and symmetries, as arguments of `Permutation`."""
     n = draw(st.integers(low, high))
     names = draw(st.lists(st.sampled_from("abcdef"[: max(1, n - draw(st.integers(0, 2)))]), min_size=n, max_size=n))
-    shape: dict[str, Any] = {"items": names if draw(st.booleans()) else list("abcdef"[:n])}
+    options: dict[str, Any] = {"items": names if draw(st.booleans()) else list("abcdef"[:n])}
     if draw(st.booleans()):
-        shape["choose"] = draw(st.integers(1, n))
-    return {**shape, "symmetry": draw(st.sampled_from([(), "cycle", "reversal", ("cycle", "reversal")]))}
+        options["choose"] = draw(st.integers(1, n))
+    return {**options, "symmetry": draw(st.sampled_from([(), "cycle", "reversal", ("cycle", "reversal")]))}
 
 
 @st.composite
 def broken_permutations(draw: st.DrawFn, n: int) -> Any:
-    """Something that is not a permutation of n >= 2 items and must be refused."""
+    """Something that is not a permutation of n >= 2 items and must be rejected."""
     order = draw(st.permutations(range(n)))
     k = draw(st.integers(0, n - 1))
     kind = draw(
@@ -154,7 +154,7 @@ def broken_permutations(draw: st.DrawFn, n: int) -> Any:
 
 
 def variables() -> st.SearchStrategy[Variable]:
-    """Variables of every kind: short orders, few choices, numbers of all sizes on both scales."""
+    """Variables of every type: short orders and binary vectors, numbers of all magnitudes on both scales."""
     scales = st.floats(-6, 6).map(lambda exponent: 10.0**exponent)
     return st.one_of(
         st.integers(1, 6).map(Permutation),
@@ -168,7 +168,7 @@ def variables() -> st.SearchStrategy[Variable]:
 
 
 def spaces(most: int = 4) -> st.SearchStrategy[Space]:
-    """One to `most` variables together."""
+    """Spaces of one to `most` variables."""
     return st.lists(variables(), min_size=1, max_size=most).map(
         lambda each: Space(**{f"v{k}": v for k, v in enumerate(each)})
     )

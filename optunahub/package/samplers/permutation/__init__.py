@@ -1,4 +1,4 @@
-"""Orders in Optuna, by mergebo."""
+"""Permutations in Optuna, sampled by mergebo."""
 
 from mergebo.integrations.optuna import PermutationSampler, permutation_params, suggest_permutation
 

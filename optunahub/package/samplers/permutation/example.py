@@ -1,4 +1,4 @@
-"""A short round tour through random places; needs optunahub."""
+"""A short round tour of random cities; needs optunahub."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import optuna
 import optunahub
 
 module = optunahub.load_module(package="samplers/permutation")
-places = np.random.default_rng(0).random((12, 2))
+cities = np.random.default_rng(0).random((12, 2))
 
 
 def length(trial: optuna.Trial) -> float:
-    """Of the tour."""
-    tour = module.suggest_permutation(trial, "tour", len(places))
-    return float(np.linalg.norm(places[tour] - places[np.roll(tour, 1)], axis=1).sum())
+    """The length of the tour."""
+    tour = module.suggest_permutation(trial, "tour", len(cities))
+    return float(np.linalg.norm(cities[tour] - cities[np.roll(tour, 1)], axis=1).sum())
 
 
 study = optuna.create_study(sampler=module.PermutationSampler(seed=0))

@@ -1,0 +1,173 @@
+"""What commands print: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mergebo.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+    from rich.console import Console
+    from rich.table import Table
+
+    from mergebo.cli.studies import Study
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
+
+PARETO_FRONT = "Pareto front (trials that no other trial dominates)"
+SPARKLINE_BARS = "▁▂▃▄▅▆▇█"
+MAX_WIDTH = 100_000
+"""Width of the output in columns if it is not a terminal, so that lines in files and pipes are not wrapped."""
+
+
+def console() -> Console:
+    """The console for output that people read."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=MAX_WIDTH)
+
+
+def echo(*parts: str | tuple[str, str]) -> None:
+    """Print texts, optionally with a style, literally: markup and emoji codes in names are not interpreted."""
+    from rich.text import Text
+
+    console().print(Text.assemble(*parts), soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """Print a message on the standard error."""
+    typer.echo(f"mergebo: {text}", err=True)
+
+
+def escape_control(text: str) -> str:
+    r"""Escape the characters that would disturb a terminal or cannot be encoded; names must not contain any.
+
+    >>> print(escape_control("größe\x1b[31m"))
+    größe\x1b[31m
+    """
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of writing a file into an `ArgumentError`."""
+    try:
+        yield
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def print_json(data: Any) -> None:
+    """Print one line of JSON in ASCII, which is safe in any locale; nan becomes null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        if isinstance(value, Mapping):
+            return {str(key): plain(each) for key, each in value.items()}
+        return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+    typer.echo(json.dumps(plain(data)))
+
+
+def sparkline(values: Sequence[float], width: int = 60) -> str:
+    """Values as a row of bars, thinned to at most `width`."""
+    if len(values) > width:
+        values = [values[round(k * (len(values) - 1) / (width - 1))] for k in range(width)]
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    scale = (len(SPARKLINE_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(SPARKLINE_BARS[round((value - low) * scale)] for value in values)
+
+
+def format_number(value: float | None) -> str:
+    """A number as people write it: integers with all digits, others with six."""
+    if value is None:
+        return ""
+    return f"{value + 0:.0f}" if abs(value) < 1e15 and value == round(value) else f"{value:.6g}"
+
+
+def format_numbers(values: Iterable[float] | None) -> str:
+    """Numbers, separated by commas."""
+    return ", ".join(map(format_number, values or ()))
+
+
+def order_text(items: Sequence[Any]) -> str:
+    """An order as text."""
+    return " → ".join(map(str, items))
+
+
+def point_text(point: Mapping[str, Any] | None) -> str:
+    """A point as text: its order, then the other variables by name."""
+    from mergebo.cli.options import ORDER
+
+    if point is None:
+        return ""
+    rest = ", ".join(f"{name} = {_short(value)}" for name, value in point.items() if name != ORDER)
+    return order_text(point[ORDER]) + (f"   ({rest})" if rest else "")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(map(str, value)) if set(value) <= {0, 1} else str(value)
+    return format_number(value) if isinstance(value, float) else str(value)
+
+
+def as_data(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """A trial as plain data, for JSON."""
+    from mergebo.cli.studies import REASON
+    from mergebo.integrations.optuna import NOISE
+
+    attributes = {"noise": NOISE, "reason": REASON}
+    return {
+        "trial": trial.number,
+        "state": STATES[trial.state.name],
+        "value": trial.values[0] if trial.values and len(study.directions) == 1 else trial.values,
+        "point": study.point(trial),
+        **{name: trial.user_attrs[key] for name, key in attributes.items() if key in trial.user_attrs},
+    }
+
+
+STATES = {"COMPLETE": "done", "RUNNING": "pending", "WAITING": "queued", "FAIL": "failed", "PRUNED": "failed"}
+
+
+def best_so_far(study: Study, trials: Iterable[FrozenTrial]) -> list[float]:
+    """The best value of the first objective after each complete trial."""
+    better = max if study.directions[0] == "maximize" else min
+    out: list[float] = []
+    for trial in trials:
+        if trial.values is not None and trial.state.name == "COMPLETE":
+            out.append(better(out[-1], trial.values[0]) if out else trial.values[0])
+    return out
+
+
+def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int] = ()) -> Table:
+    """A table of trials; the best ones are highlighted."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from mergebo.cli.studies import REASON
+
+    highlighted = set(best)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("trial", justify="right", no_wrap=True)
+    table.add_column("value" if len(study.directions) == 1 else "values", justify="right", no_wrap=True)
+    table.add_column("", overflow="fold")
+    for trial in trials:
+        state = STATES[trial.state.name]
+        point = Text(point_text(study.point(trial)))
+        if state == "failed":
+            point = Text(trial.user_attrs.get(REASON, "") + "  ", style="red") + point
+        value = format_numbers(trial.values) if state == "done" else state
+        style = "bold green" if trial.number in highlighted else "dim" if state in ("failed", "queued") else ""
+        table.add_row(str(trial.number), value, point, style=style)
+    return table
