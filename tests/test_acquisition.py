@@ -26,6 +26,7 @@ def model() -> GP:
     return GP(ModelBased(merge_orders).similarity(SPACE), rows, values)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_torch
 @pytest.mark.filterwarnings("ignore:ExpectedImprovement has known numerical issues")  # BoTorch's advice to take LogEI
 @pytest.mark.parametrize(
@@ -219,6 +220,7 @@ class TestFirstImprovement:
         np.testing.assert_array_equal(found[0], found[1])
         assert found[0].shape != found[2].shape or (found[0] != found[2]).any()
 
+    @pytest.mark.slow
     def test_is_as_good_as_steepest_ascent_with_far_fewer_scans(self) -> None:
         space = mb.PermutationSpace(150)
         problem = mb.problems.get("tsp:random", n=150)
@@ -242,6 +244,7 @@ class TestFirstImprovement:
         assert len(scans) - most < most / 2
         assert (np.sort(found, axis=1) == np.arange(150)).all()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n", [7, 55])
     def test_by_name(self, n: int) -> None:
         space = mb.PermutationSpace(n)
@@ -455,6 +458,7 @@ class TestRelaxation:
         with pytest.raises(errors.UnsupportedError, match="codes that can be decoded"):
             acquisition.Relaxation(fitted, 0.0)
 
+    @pytest.mark.slow
     def test_as_a_search(self) -> None:
         problem = mb.problems.get("lop:planted(n=9,seed=1,noise=0.0)").relabelled(3)
         ends = {

@@ -55,6 +55,7 @@ def lengths(orders: np.ndarray, costs: np.ndarray, cyclic: bool) -> np.ndarray:
     return np.array([sum(costs[order[k], order[(k + 1) % len(order)]] for k in steps) for order in orders])
 
 
+@pytest.mark.slow
 def test_only_cyclic_orders_get_an_embedding_although_other_structures_have_all_probability() -> None:
     """There, slot distances may imply adjacency; elsewhere, an improbable structure is not worth the time."""
     tours = mb.problems.get("tsp:random(n=10,seed=1)")
@@ -156,6 +157,7 @@ def test_a_model_with_a_mean_function_models_the_residual() -> None:
 # ----------------------------------------------------------------------------------------------------------- the method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "structure"),
     [
@@ -170,6 +172,7 @@ def test_the_most_probable_structure_is_that_of_the_problem(problem: str, struct
     assert sum(weight for _, weight in found.values()) == pytest.approx(1)
 
 
+@pytest.mark.slow
 @given(columns=st.integers(2, 4))
 def test_grids_are_recognised(columns: int) -> None:
     """The value is a sum of flows times distances on a grid; slots are numbered row by row."""
@@ -217,6 +220,7 @@ def test_improved_tours_have_better_posterior_means(structure: str) -> None:
         assert (after < before + 1e-9).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_the_negative_log_posterior_is_what_was_minimised() -> None:
     from mergebo.surrogate.gp import negative_log_posterior
 
@@ -228,6 +232,7 @@ def test_the_negative_log_posterior_is_what_was_minimised() -> None:
             )
 
 
+@pytest.mark.slow
 def test_proposals_do_not_depend_on_caches() -> None:
     known = make_history("tsp:random(n=10,seed=3)", 32)
 
@@ -248,6 +253,7 @@ def test_one_step_ahead_errors_do_not_depend_on_later_observations() -> None:
     assert one_step_ahead_error(longer.first(30), ("adjacency",), "adjacency", 0.9) == expected
 
 
+@pytest.mark.slow
 def test_it_is_ahead_of_the_published_kernels_on_tours() -> None:
     found = {}
     problem = mb.problems.get("tsp:random(n=12,seed=7)")
@@ -260,6 +266,7 @@ def test_it_is_ahead_of_the_published_kernels_on_tours() -> None:
     assert found["auto"] < found["bops-h"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [30, auto.MAX_FITTED + 5])
 def test_many_results_and_many_items(count: int) -> None:
     for n in (7, auto.SMALL_WIDTH + 10):
@@ -275,6 +282,7 @@ def test_very_large_neighbourhoods_are_scanned_less_often() -> None:
     assert [auto.max_full_scans(space) for space in spaces] == [6, 6, 6, 2, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e12])
 def test_degenerate_values(scale: float) -> None:
     known = make_history("tsp:random(n=8,seed=1)", 30)
@@ -282,6 +290,7 @@ def test_degenerate_values(scale: float) -> None:
     assert sorted(Auto().propose(flat, np.random.default_rng(0)).tolist()) == list(range(8))
 
 
+@pytest.mark.slow
 def test_batches_with_an_embedding() -> None:
     problem = mb.problems.get("tsp:random(n=9,seed=1)")
     optimizer = mb.Optimizer(problem.space, "auto", seed=0, initial=30)

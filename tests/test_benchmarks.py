@@ -16,6 +16,8 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import ablation
 import sorting as benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 32])
 def test_reference_implementations_agree(n: int) -> None:

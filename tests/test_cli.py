@@ -155,6 +155,7 @@ def quoted(items: list[str]) -> str:
 # ------------------------------------------------------------------------------------------------------------------- help
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example(command: str) -> None:
     output = works(*command.split(), "--help")
@@ -182,6 +183,7 @@ def test_help_has_no_emoji_codes() -> None:
     assert [text for text in found if Emoji.replace(text) != text] == []
 
 
+@pytest.mark.slow
 def test_help_lists_every_command_without_heavy_imports() -> None:
     code = "import sys; from mergebo.cli import main\ntry: main()\nfinally: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
@@ -248,6 +250,7 @@ def test_demo_can_be_interrupted() -> None:
 # ------------------------------------------------------------------------------------------------------- manual studies
 
 
+@pytest.mark.slow
 def test_a_manual_study(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MERGEBO_STORAGE")
     output = works("new", "--items", "base,acid,salt,water", "--before", "water:acid", "--method", "random")
@@ -268,6 +271,7 @@ def test_a_manual_study(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path("mergebo.db").exists()
 
 
+@pytest.mark.slow
 def test_json_is_all_that_is_printed() -> None:
     made = works("new", "tests", "--items", "a,b,c,d", "--method", "random", "--json").json
     assert made["study"] == "tests"
@@ -288,6 +292,7 @@ def test_json_is_all_that_is_printed() -> None:
     assert "Results so far: 1." in works("show", "--explain", "--json").json["explanations"][0]
 
 
+@pytest.mark.slow
 def test_options_define_a_space() -> None:
     arguments = ["--items", "a,b,c,d,e,f", "--before", "a:b", "--fixed", "c:0", "--window", "d:1-3", "--adjacent", "a:e"]
     arguments += ["--apart", "b:f", "--choose", "5", "--real", "heat=20:80", "--real", "time=0.1:100:log"]
@@ -333,6 +338,7 @@ def test_repeated_items_and_symmetries(arguments: list[str], order: dict[str, An
     assert made["space"]["order"][1] == {"n": len(order["items"]), **order}
 
 
+@pytest.mark.slow
 def test_several_objectives() -> None:
     works("new", "--items", "a,b,c,d", "--direction", "maximize", "--direction", "minimize", "--method", "random")
     assert "mergebo tell 0 VALUE VALUE" in works("ask", "-k", 3).out
@@ -347,6 +353,7 @@ def test_several_objectives() -> None:
     assert works("show", "--explain").out.count("From 3 results") == 2
 
 
+@pytest.mark.slow
 def test_the_best_of_noisy_values_is_the_best_expected_one() -> None:
     works("new", "--items", "a,b,c", "--noisy", "--method", "random", "--initial", 2)
     points = {}
@@ -363,6 +370,7 @@ def test_the_best_of_noisy_values_is_the_best_expected_one() -> None:
     assert "expected for trial" in output
 
 
+@pytest.mark.slow
 def test_a_value_with_its_noise_makes_a_study_noisy() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
     works("ask", "-k", 2)
@@ -372,6 +380,7 @@ def test_a_value_with_its_noise_makes_a_study_noisy() -> None:
     assert works("ask", "-k", 6).out.count("pending") == 6  # more than there are orders
 
 
+@pytest.mark.slow
 def test_noise_of_several_objectives() -> None:
     works(
         "new",
@@ -397,6 +406,7 @@ def test_noise_of_several_objectives() -> None:
     assert "±" in works("best").out
 
 
+@pytest.mark.slow
 def test_two_studies_in_one_storage(monkeypatch: pytest.MonkeyPatch) -> None:
     works("new", "first", "--items", "a,b,c", "--method", "random")
     assert "Studies" not in works("show").out
@@ -415,6 +425,7 @@ def test_two_studies_in_one_storage(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "already" in refused("new", "first", "--items", "a,b")
 
 
+@pytest.mark.slow
 def test_show_is_short_and_has_the_best() -> None:
     works("new", "--items", "a,b,c,d,e", "--method", "random", "--direction", "maximize")
     works("ask", "-k", 6)
@@ -429,6 +440,7 @@ def test_show_is_short_and_has_the_best() -> None:
     assert "From 6 results (larger is better)" in works("show", "--explain").out
 
 
+@pytest.mark.slow
 def test_studies_without_results() -> None:
     assert "does not exist; create one with `mergebo new`" in refused("ask")
     works("new", "--items", "a,b,c")
@@ -443,6 +455,7 @@ def test_studies_without_results() -> None:
     assert run("best").status == 1
 
 
+@pytest.mark.slow
 def test_every_point_is_proposed_once() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
     output = run("ask", "-k", 9)
@@ -465,6 +478,7 @@ def test_interrupted_ask_leaves_no_trial() -> None:
 # ------------------------------------------------------------------------------------------- hostile and unusual names
 
 
+@pytest.mark.slow
 def test_names_are_printed_literally() -> None:
     items = [item for item in HOSTILE if len(item) < 100]
     name = "[/] [bold]x[/] :smile: $x^$ %s"
@@ -486,6 +500,7 @@ def test_names_are_printed_literally() -> None:
     assert name in refused("ask")
 
 
+@pytest.mark.slow
 def test_long_names_and_orders_are_not_truncated() -> None:
     items = ["x" * 300, *(f"item number {k}" for k in range(30))]
     works("new", "--items", quoted(items), "--method", "random")
@@ -589,6 +604,7 @@ def test_invalid_studies(arguments: str, message: str) -> None:
     assert "no studies" in refused("ask")  # and none was created
 
 
+@pytest.mark.slow
 def test_colons_in_items_and_between_them() -> None:
     def order(*arguments: str) -> dict[str, Any]:
         return works("new", f"study of {' '.join(arguments)}", *arguments, "--json").json["space"]["order"][1]
@@ -646,6 +662,7 @@ def test_passwords_are_not_shown() -> None:
     assert address("sqlite:////a/b.db") == "sqlite:////a/b.db"
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_written() -> None:
     works("new", "--items", "a,b,c", "--method", "random", "--storage", "sqlite:///x.db")
     with contextlib.closing(sqlite3.connect("x.db")) as database:
@@ -675,6 +692,7 @@ def test_bugs_are_not_hidden() -> None:
 # ------------------------------------------------------------------------------------------------------ tell and fail
 
 
+@pytest.mark.slow
 def test_invalid_results() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
     works("ask", "-k", 3)
@@ -702,6 +720,7 @@ def test_invalid_results() -> None:
     assert works("show", "--json").json == before
 
 
+@pytest.mark.slow
 def test_usage_errors_of_tell_and_fail() -> None:
     works("new", "--items", "a,b,c")
     for arguments in (["tell", "0"], ["tell", "x", "1"], ["tell"], ["tell", "0", "1", "--noise", "-1"], ["fail", "1.5"]):
@@ -716,6 +735,7 @@ def optimize(command: str, budget: int = 6, *arguments: object, items: str = "a,
     return run("optimize", "--items", items, "--command", command, "--budget", budget, "--method", method, *arguments)
 
 
+@pytest.mark.slow
 def test_settings_of_other_packages_are_restored() -> None:
     """The log level of Optuna and the warning filters are the same after a command, or after opening a storage."""
     before = optuna.logging.get_verbosity(), [*warnings.filters]
@@ -739,6 +759,7 @@ def test_optuna_logs_nothing_during_a_command_and_as_usual_afterwards(caplog: py
         logger.removeHandler(caplog.handler)
 
 
+@pytest.mark.slow
 def test_optimize_hides_no_other_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the warning that a function of Optuna is experimental is suppressed."""
 
@@ -754,6 +775,7 @@ def test_optimize_hides_no_other_warnings(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(shown) == 1
 
 
+@pytest.mark.slow
 def test_optimize_improves_and_satisfies_constraints() -> None:
     arguments = ["--items", "a,b,c,d,e,f", "--before", "c:a", "--budget", 16, "--initial", 6, "--method", "bops-h", "--json"]
     *trials, summary = works("optimize", "--command", script(MISPLACED) + " {order}", *arguments).lines
@@ -768,6 +790,7 @@ def test_optimize_improves_and_satisfies_constraints() -> None:
     assert min(trial["value"] for trial in trials[6:]) < np.median([trial["value"] for trial in trials[:6]])
 
 
+@pytest.mark.slow
 def test_optimize_resumes_until_the_budget_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MERGEBO_STORAGE")
     command = script(MISPLACED + "open('log', 'a').write('x')\n") + " {order}"
@@ -786,6 +809,7 @@ def test_optimize_resumes_until_the_budget_is_spent(monkeypatch: pytest.MonkeyPa
     assert optimize(command, 5, "-q").out.count("trial") == 2  # the number of trials, and the best of them
 
 
+@pytest.mark.slow
 def test_optimize_keeps_the_number_of_initial_points() -> None:
     command = script(MISPLACED) + " {order}"
     optimize(command, 3)
@@ -797,6 +821,7 @@ def test_optimize_keeps_the_number_of_initial_points() -> None:
     assert works("show", "--json").json["setup"]["initial"] == 3
 
 
+@pytest.mark.slow
 def test_optimize_refuses_another_space() -> None:
     command = script(MISPLACED) + " {order}"
     optimize(command, 1)
@@ -806,6 +831,7 @@ def test_optimize_refuses_another_space() -> None:
     assert "has another space" in refused("optimize", "--items", "a,b,c,d", "--before", "a:b", *arguments)
 
 
+@pytest.mark.slow
 def test_optimize_tries_every_order_once() -> None:
     output = optimize(script(MISPLACED) + " {order}", 50, "--jobs", 3, items="a,b,c")
     assert output.status == 0
@@ -813,6 +839,7 @@ def test_optimize_tries_every_order_once() -> None:
     assert optimize(script(MISPLACED) + " {order}", 50, items="a,b,c").out.count("→") == 2  # only the best one
 
 
+@pytest.mark.slow
 def test_optimize_ignores_pending_manual_trials() -> None:
     """Pending trials of `ask` are neither awaited nor counted."""
     works("new", "--items", "a,b,c,d", "--method", "random")
@@ -824,6 +851,7 @@ def test_optimize_ignores_pending_manual_trials() -> None:
     assert "the budget is spent" in optimize(script(MISPLACED) + " {order}", 5).out
 
 
+@pytest.mark.slow
 def test_optimize_maximizes_several_objectives() -> None:
     command = script("import sys\na = sys.argv[1:].index('a')\nprint('values', a, a * a)") + " {order}"
     output = optimize(command, 20, "--direction", "maximize", "--direction", "minimize", "--json")
@@ -835,6 +863,7 @@ def test_optimize_maximizes_several_objectives() -> None:
     )
 
 
+@pytest.mark.slow
 def test_optimize_passes_other_variables() -> None:
     code = "import json, sys\nopen('got', 'a').write(json.dumps(sys.argv[1:]) + '\\n')\nprint(1)"
     options = ["--real", "heat=20:80", "--integer", "cycles=1:4", "--choice", "salt=K,Na", "--binary", "picks=2"]
@@ -850,6 +879,7 @@ def test_optimize_passes_other_variables() -> None:
         assert json.loads(arguments[7]) == point
 
 
+@pytest.mark.slow
 def test_optimize_with_hostile_names() -> None:
     items = [item for item in HOSTILE if len(item) < 100]
     command = script("import json, sys\njson.dump(sys.argv[1:], open('got', 'w'))\nprint(1)") + " {order}"
@@ -886,6 +916,7 @@ def test_invalid_numbers(arguments: list[object]) -> None:
     assert (output.status, output.out) == (2, "")
 
 
+@pytest.mark.slow
 def test_programs_that_sometimes_fail() -> None:
     code = "import sys\nprint(1, '[/]', file=sys.stderr)\nassert sys.argv[1] != 'a', '[bold]'\nprint(2)"
     output = optimize(script(code) + " {order}", 24)
@@ -897,6 +928,7 @@ def test_programs_that_sometimes_fail() -> None:
     assert (states.count("done"), states.count("failed")) == (18, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [
@@ -918,6 +950,7 @@ def test_a_program_that_always_fails_is_aborted(code: str, arguments: list[objec
     assert 5 <= len([trial for trial in failed if trial["state"] == "failed"]) <= 10
 
 
+@pytest.mark.slow
 def test_a_budget_of_failures() -> None:
     output = optimize(script("import sys; sys.exit(3)") + " {order}", 3, "--json")
     assert output.status == 1
@@ -926,6 +959,7 @@ def test_a_budget_of_failures() -> None:
     assert output.lines[0]["reason"].startswith("the program ended with exit code 3")
 
 
+@pytest.mark.slow
 def test_retries() -> None:
     code = "import os, sys\nname = 'x' + os.environ['MERGEBO_TRIAL']\nfirst = not os.path.exists(name)\n"
     code += "open(name, 'a').write('x')\nsys.exit(1) if first else print(5)"
@@ -950,6 +984,7 @@ print(1)
     assert "3 trials\n" in output.out
 
 
+@pytest.mark.slow
 def test_noisy_programs_are_run_again() -> None:
     output = optimize(script("import time; print(time.time() % 1)") + " {order}", 8, "--noisy", items="a,b")
     assert output.status == 0
@@ -964,6 +999,7 @@ def wait_for(path: str) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_interrupting_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C keeps completed trials and requeues running ones, and nothing is counted twice."""
     monkeypatch.setenv("MERGEBO_STORAGE", "sqlite:///x.db")
@@ -1022,6 +1058,7 @@ print(number)
     assert Path("log").read_text().splitlines()[4:] == orders[2:]
 
 
+@pytest.mark.slow
 def test_interrupting_the_first_trial() -> None:
     """In this process: the first program sends the signal."""
     code = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(60)"
@@ -1034,6 +1071,7 @@ def test_interrupting_the_first_trial() -> None:
     assert works("ask", "--json").json[0]["state"] == "pending"  # `ask` can take it over, too
 
 
+@pytest.mark.slow
 def test_the_live_table() -> None:
     """The progress display in a terminal."""
     arguments = ["--items", "a,b,c,d", "--budget", 4, "--method", "random", "--study", "[/] :smile:"]
@@ -1050,6 +1088,7 @@ EVERYTHING = ["--items", quoted(HOSTILE[:6]), "--real", "heat=0.001:1000:log", "
 EVERYTHING += ["--choice", 'salt=K,"Na, dry",[/]', "--binary", "picks=3"]
 
 
+@pytest.mark.slow
 def test_export_and_import() -> None:
     works("new", "one", *EVERYTHING, "--method", "random")
     works("ask", "-k", 4, "--study", "one")
@@ -1108,6 +1147,7 @@ def tables(draw: st.DrawFn) -> tuple[Space, list[str], list[tuple[dict[str, Any]
     return space, directions, results
 
 
+@pytest.mark.slow
 @given(given=tables())
 @settings(max_examples=60)
 def test_tables_round_trip(given: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -1128,6 +1168,7 @@ def test_tables_round_trip(given: Any, tmp_path_factory: pytest.TempPathFactory)
         np.testing.assert_array_equal(space.encode(line.point), space.encode(point))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -1155,6 +1196,7 @@ HEAD = "value,order 1,order 2,order 3,k,s,p 1,p 2\n"
 GOOD = "1,a,b,c,3,K,0,1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -1193,6 +1235,7 @@ def test_invalid_tables(text: str | bytes, message: str) -> None:
     assert works("show", "--json").json["trials"] == []
 
 
+@pytest.mark.slow
 def test_invalid_files() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
     works("ask")
@@ -1233,6 +1276,7 @@ def make_study(name: str, count: int = 4) -> None:
         works("tell", trial["trial"], *[value, len(items[0])][:objectives])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_plots(name: str) -> None:
     make_study(name)
@@ -1245,6 +1289,7 @@ def test_plots(name: str) -> None:
         assert Path(f"{kind}{suffix}").read_bytes().startswith(KINDS[suffix])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "symmetric", "two objectives"])
 def test_the_page_is_self_contained(name: str) -> None:
     make_study(name)
@@ -1259,6 +1304,7 @@ def test_the_page_is_self_contained(name: str) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;" in page
 
 
+@pytest.mark.slow
 def test_plots_of_one_result_and_of_unusual_names() -> None:
     works("new", "../[/] $x^$", "--items", "a,b", "--method", "random")
     works("ask")

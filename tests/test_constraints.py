@@ -188,11 +188,13 @@ POSETS = {
 
 
 class TestSampling:
+    @pytest.mark.slow
     @pytest.mark.parametrize("poset", POSETS)
     def test_linear_extensions_are_uniform(self, poset: str) -> None:
         n, pairs = POSETS[poset]
         self.check(mb.Permutation(n, before=pairs))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "options",
         [
@@ -219,6 +221,7 @@ class TestSampling:
             assert set(counts) <= set(every)
             assert chisquare([counts[each] for each in every]).pvalue > 1e-4
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n", [5, 20, 60, 200])
     def test_of_random_partial_orders(self, n: int) -> None:
         """All samples are feasible, and repeats are rare."""
@@ -307,6 +310,7 @@ class TestExplanations:
         with pytest.raises(errors.ConstraintError, match=message):
             mb.PermutationSpace(items=list("abcde"), **constraints)
 
+    @pytest.mark.slow
     @given(st.data())
     def test_conflicts_are_minimal(self, data: st.DataObject) -> None:
         """Removing any of the named constraints resolves the conflict."""
@@ -432,6 +436,7 @@ def objective(space: mb.Space | mb.PermutationSpace, point: Any) -> float:
     return float(np.sin(row * np.arange(1, len(row) + 1)).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SPACES)
 @pytest.mark.parametrize("method", METHODS)
 class TestEveryMethod:
@@ -466,6 +471,7 @@ class TestFewPoints:
         assert [trial.point for trial in result.trials] == [list("abcd")]
         assert result.ended == "all 1 points of the space were tried"
 
+    @pytest.mark.slow
     def test_all_points_are_tried(self, method: str) -> None:
         for space in (
             mb.PermutationSpace(5, symmetry=("cycle", "reversal")),
@@ -503,6 +509,7 @@ class TestSearch:
             some = random_neighbours(row, space, tuple(MOVES), 20, np.random.default_rng(0))
             assert {tuple(each) for each in some.tolist()} <= every
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("first", [True, False])
     @pytest.mark.parametrize(
         "options",
@@ -525,6 +532,7 @@ class TestSearch:
         assert found[0] > neighbourhood.value(rows[:2]).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"search": "relaxation"}, {"acquisition": "thompson"}, {"ascent": "first"}], ids=str)
 @pytest.mark.parametrize("kind", ["before", "slots", "adjacency", "predicate", "ring", "mixed"])
 def test_other_searches_stay_feasible(kind: str, settings: dict[str, Any]) -> None:
@@ -569,6 +577,7 @@ class TestChosenItems:
         np.testing.assert_allclose(SubsetAdjacency(4, 2, False, False).distance(a, b), [[0, 1, 1]])
         np.testing.assert_allclose(SubsetAdjacency(4, 2, True, False).distance(a, b), [[1, 1, 1]])
 
+    @pytest.mark.slow
     def test_finds_the_best(self) -> None:
         space = mb.PermutationSpace(items=list("abcdefgh"), choose=3)
         worth = dict(zip("abcdefgh", (3, 1, 4, 1, 5, 9, 2, 6), strict=True))
@@ -628,6 +637,7 @@ class TestSpaces:
         mixed = mb.Optimizer(mb.Space(route=mb.Permutation(4), picks=mb.Binary(2)), "random").state()
         assert mixed["space"] == {"route": ["Permutation", 4], "picks": ["Binary", 2]}
 
+    @pytest.mark.slow
     def test_explanations(self) -> None:
         for kind, space in SPACES.items():
             optimizer = mb.Optimizer(space, "random", seed=0)
@@ -643,6 +653,7 @@ class TestSpaces:
         assert "before" not in text
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.integers(5, 40), st.data())
 def test_searches_over_random_partial_orders_are_feasible(n: int, data: st.DataObject) -> None:

@@ -178,6 +178,7 @@ def test_policy(since: str, removed_in: str, version: str, expected: bool) -> No
     assert may_exist(since, removed_in, version) is expected
 
 
+@pytest.mark.slow
 def test_nothing_deprecated_is_overdue() -> None:
     for path in Path(mergebo.__file__).parent.rglob("*.py"):
         for since, removed_in in removals(path.read_text()):

@@ -21,6 +21,8 @@ import pytest
 
 from mergebo.optimizers import METHODS
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PERCENT = (
     "order_of_addition",

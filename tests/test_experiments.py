@@ -26,6 +26,8 @@ from mergebo.experiments.competitors import COMPETITORS, decode_coins
 from mergebo.experiments.jobs import check_method, run_job
 from mergebo.optimizers import Optimizer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 SMOKE = get_suite("smoke")
 TINY = Job("tsp:random(n=6,seed=1)", "random", 0, 6, 3)

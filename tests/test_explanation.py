@@ -77,6 +77,7 @@ def test_covariance_has_the_variances_of_predictions() -> None:
 # -------------------------------------------------------------------------------------------------------------- effects
 
 
+@pytest.mark.slow
 def test_the_strongest_pairs_of_a_linear_ordering_are_found() -> None:
     problem = mb.problems.get("lop:planted(n=12,seed=100)")
     found = explained(problem.name, 80)
@@ -93,6 +94,7 @@ def test_the_strongest_pairs_of_a_linear_ordering_are_found() -> None:
     assert len(set(strongest) & set(range(15))) >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [40, 80])
 def test_standard_deviations_are_calibrated(count: int) -> None:
     """The truth is nearly always within three of them, and they are not just large."""
@@ -109,6 +111,7 @@ def test_standard_deviations_are_calibrated(count: int) -> None:
     assert np.sqrt((ratios**2).mean()) > 0.4
 
 
+@pytest.mark.slow
 def test_standard_deviations_are_calibrated_where_the_model_is_right() -> None:
     """Objectives drawn from the prior and observed at a few orders; the true effects come from all orders."""
     space = mb.PermutationSpace(5)
@@ -144,6 +147,7 @@ def test_observing_all_points_leaves_little_uncertainty() -> None:
     assert first.estimate == pytest.approx(-3, abs=0.1)
 
 
+@pytest.mark.slow
 def test_adjacency_is_most_probable_for_tours_and_the_embedding_resembles_the_cities() -> None:
     problem = mb.problems.get("tsp:random(n=12,seed=100)")
     found = explained(problem.name, 100)
@@ -180,6 +184,7 @@ def test_maximising_flips_the_signs() -> None:
     assert "larger is better" in str(high)
 
 
+@pytest.mark.slow
 def test_binary_choices_have_effects_too() -> None:
     space = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
     rows = space.sample_rows(80, seed=0)
@@ -205,6 +210,7 @@ def test_binary_choices_without_orders() -> None:
 # ------------------------------------------------------------------------------------------------------ nothing to explain
 
 
+@pytest.mark.slow
 def test_noise_is_not_explained() -> None:
     space = mb.PermutationSpace(8)
     rows = space.sample_rows(40, seed=0)
@@ -237,6 +243,7 @@ def test_equal_results() -> None:
     assert found.plot() is not None
 
 
+@pytest.mark.slow
 def test_quantities_are_explained_beside_the_order() -> None:
     problem = mb.problems.get("addition:heated")
     rows = problem.space.sample_rows(60, seed=0)
@@ -250,6 +257,7 @@ def test_quantities_are_explained_beside_the_order() -> None:
 # ---------------------------------------------------------------------------------------------------- texts and figures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_can_be_explained(method: str) -> None:
     """An explanation depends on the results alone: pending and failed trials do not matter."""
@@ -275,6 +283,7 @@ def test_every_structure_has_a_description() -> None:
     assert set(STRUCTURES) < set(STRUCTURE_DESCRIPTIONS)
 
 
+@pytest.mark.slow
 def test_the_figure_has_its_panels(tmp_path: Path) -> None:
     figure = explained("tsp:random(n=12,seed=100)", 100).plot(tmp_path / "tour.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
@@ -286,6 +295,7 @@ def test_the_figure_has_its_panels(tmp_path: Path) -> None:
     assert not any(title.startswith("Item embedding") for title in titles)
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_explanation() -> None:
     first = explained("qap:nug-like(n=8,seed=1)", 30)
     structure_model.cache_clear()

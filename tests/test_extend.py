@@ -25,6 +25,7 @@ def test_blocks_are_short() -> None:
     assert max(block.count("\n") for block in BLOCKS) < 40
 
 
+@pytest.mark.slow
 def test_own_methods_run_in_benchmarks(shell: Callable[[str], str], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("".join(re.sub(r" *del METHODS.*\n", "", block) for block in BLOCKS))
     (commands,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
@@ -61,6 +62,7 @@ class TestSlowAtFirst(MapSuite):
 """
 
 
+@pytest.mark.slow
 def test_suites_allow_for_slow_first_calls(tmp_path: Path) -> None:
     """Outside this project, where hypothesis has its default deadline of 0.2 seconds per example."""
     (tmp_path / "test_slow.py").write_text(SLOW_AT_FIRST)

@@ -26,6 +26,8 @@ from mergebo.cli import main
 from mergebo.integrations.optuna import PermutationSampler, suggest_permutation
 from mergebo.optimizers import METHODS
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["base", "acid", "salt", "water", "oil", "dye", "ice"]
 ORDERS_ALONE = ["mergebo", "bops-random", "combo"]

@@ -71,6 +71,7 @@ globals().update({suite.__name__: suite for suite in map(_suite, ALL_KERNELS)})
 
 
 class TestDistances:
+    @pytest.mark.slow
     @pytest.mark.parametrize("view", ["order", "rank"])
     @given(data=st.data())
     def test_kernels_agree_with_distances_of_permutations(self, view: pm.View, data: st.DataObject) -> None:
@@ -120,6 +121,7 @@ ALL_MAPS = [
 class TestTensorBits:
     """The torch path, which runs on every device but the CPU, gives the same bits and distances as the compiled code."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("device", DEVICES)
     @pytest.mark.parametrize("make", ALL_MAPS)
     @given(data=st.data())
@@ -193,6 +195,7 @@ class TestInvariance:
         assert self.change(kernels.AdjacencyKernel(self.n), self.by_items) < 1e-12
         assert self.change(kernels.AdjacencyKernel(self.n), self.by_slots) > 0.01
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("relabel", ["by_items", "by_slots"])
     def test_average_approaches_invariance(self, relabel: str) -> None:
         """The change falls like 1 / sqrt(count): sixteen times the relabellings leave about a quarter."""
@@ -208,6 +211,7 @@ class TestInvariance:
         assert sixteen < 0.4 * one
         assert many < 0.4 * sixteen
 
+    @pytest.mark.slow
     def test_average_over_slots_or_items_alone(self) -> None:
         many = {"count": 256, "seed": 0}
         over_slots = kernels.RelabelledAverage(kernels.MergeKernel(self.n), items=False, **many)
@@ -226,6 +230,7 @@ class TestInvariance:
 
 
 class TestInsideBoTorch:
+    @pytest.mark.slow
     @pytest.mark.parametrize("device", DEVICES)
     @pytest.mark.parametrize("name", ALL_KERNELS)
     def test_fit_and_acquire(self, name: str, device: str) -> None:
@@ -257,6 +262,7 @@ class TestInsideBoTorch:
         assert torch.isfinite(posterior.mean).all()
         assert (posterior.variance >= 0).all()
 
+    @pytest.mark.slow
     def test_batched_model(self) -> None:
         """Two outputs: one kernel with a lengthscale for each."""
         x = orders(6, 10)

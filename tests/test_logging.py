@@ -121,6 +121,7 @@ def deadly(job: Job, load: None) -> Record:
     return run_job(job)
 
 
+@pytest.mark.slow
 def test_jobs_that_lose_their_process(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mergebo.experiments.runner.attempt", deadly)
     run_jobs([Job("tsp:random(n=6,seed=1)", "random", seed, 6, 3) for seed in range(2)], tmp_path, workers=2)
@@ -177,6 +178,7 @@ def test_trials_of_dead_workers(logged: Logged, tmp_path: Path) -> None:
     assert logged("cli.workers") == [f"WARNING: trial 0 failed: its worker {dead} is dead"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore:Heartbeat of storage:UserWarning")
 def test_trials_without_a_heartbeat(logged: Logged, tmp_path: Path) -> None:
     study = create_study(tmp_path, "sqlite", heartbeat_interval=1, grace_period=1)

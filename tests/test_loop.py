@@ -76,6 +76,7 @@ class Interleaving:
         return st.lists(st.tuples(kinds, st.integers(1, 4), st.integers(0, 99)), min_size=3, max_size=12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "options"),
     [
@@ -133,6 +134,7 @@ def test_any_interleaving(method: str, options: dict, space, steps, seed: int) -
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("method", ["auto", "bops-h"])
 class TestBatchStrategies:
+    @pytest.mark.slow
     @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
     def test_distinct_points_late_observations_and_exact_states(self, method: str, batch: str, space) -> None:
         optimizer = mb.Optimizer(space, method, seed=2, initial=6, batch=batch)
@@ -155,6 +157,7 @@ class TestBatchStrategies:
         with pytest.raises(errors.ExhaustedError, match="all 6 points"):
             optimizer.ask(2)
 
+    @pytest.mark.slow
     def test_batches_optimise(self, method: str, batch: str) -> None:
         """Five batches of six come closer to the hidden order of 9 items than as many random points in any of 20 runs."""
         optimizer = mb.Optimizer(mb.PermutationSpace(9), method, seed=1, initial=10, batch=batch)
@@ -272,6 +275,7 @@ def dying(point) -> float:
 class TestWorkers:
     space = mb.PermutationSpace(6)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["random", "bops-h"])
     def test_budget_is_exact_and_nothing_is_lost(self, method: str) -> None:
         calls: list[tuple] = []
@@ -308,6 +312,7 @@ class TestWorkers:
         assert result.ended.startswith("the executor broke")
         assert {trial.state for trial in result.trials} == {"pending"}
 
+    @pytest.mark.slow
     def test_the_same_order_of_results_gives_the_same_run(self) -> None:
         runs = [
             mb.minimize(objective, self.space, budget=18, method="bops-h", initial=6, workers=3, executor=Scripted(18))
@@ -374,6 +379,7 @@ class TestWorkers:
         assert all((trial.state == "pending") for trial in broken.trials if trial.point[0] == 0)
         assert broken.best is None or broken.best.value == min(t.value for t in broken.trials if t.state == "done")
 
+    @pytest.mark.slow
     def test_one_worker_is_the_plain_loop(self) -> None:
         alone, one = (mb.minimize(objective, self.space, budget=12, initial=6, workers=k) for k in (None, 1))
         with ThreadPoolExecutor(1) as pool:
@@ -477,6 +483,7 @@ def noisy_run(method: str = "bops-h", seed: int = 0, count: int = 30, noise: flo
 
 
 class TestNoise:
+    @pytest.mark.slow
     def test_the_recommendation_is_the_best_posterior_mean_averaged_over_structures(self) -> None:
         """Computed step by step."""
         optimizer = noisy_run(direction="maximize")
@@ -491,6 +498,7 @@ class TestNoise:
         assert best.value == pytest.approx(-mean.min())
         assert best.std == pytest.approx(np.sqrt(square - mean**2)[mean.argmin()], rel=1e-4)
 
+    @pytest.mark.slow
     def test_it_beats_the_luckiest_measurement(self) -> None:
         """Over eight runs, in true values; in nearly all, the truth is within three standard deviations of the mean."""
         gains, ratios = [], []
@@ -503,6 +511,7 @@ class TestNoise:
         assert np.median(ratios) < 2
         assert sum(each < 3 for each in ratios) >= 6
 
+    @pytest.mark.slow
     def test_the_best_is_not_measured_indefinitely(self) -> None:
         """Other points are worth more than certainty about one."""
         for seed in range(3):
@@ -542,6 +551,7 @@ class TestNoise:
         gain = means.min() - np.minimum(after, second).mean()
         assert found[(ordered == first).all(axis=1)][0] == pytest.approx(gain, abs=2e-3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["random", "bops-h", "auto", "genetic"])
     def test_small_spaces_are_measured_repeatedly(self, method: str) -> None:
         optimizer = mb.Optimizer(mb.PermutationSpace(3), method, initial=4, noisy=True)
@@ -610,6 +620,7 @@ class TestNoise:
         optimizer.tell([1, 0, 2, 3], 2.0)
         assert optimizer.best.value == 2.0
 
+    @pytest.mark.slow
     def test_mixed_spaces_with_given_noise(self) -> None:
         optimizer = mb.Optimizer(MIXED, "auto", seed=1, initial=8)
         rng = np.random.default_rng(0)
@@ -711,6 +722,7 @@ class TestPriorKnowledge:
         assert np.sign(many) == -truth * 1.0
         assert abs(abs(many) - 1) < 0.15
 
+    @pytest.mark.slow
     def test_right_beliefs_help_and_wrong_ones_are_overridden(self) -> None:
         """A hidden order of 12 items: best values after few trials, and after more."""
         n = 12
@@ -729,6 +741,7 @@ class TestPriorKnowledge:
         assert runs(wrong, 14) > without
         assert runs(wrong, 40) < without / 2
 
+    @pytest.mark.slow
     def test_a_heuristic_helps(self) -> None:
         def rough(order) -> float:
             return 100 + 7.0 * float(np.abs(np.asarray(order) - np.arange(10)).sum())
@@ -739,6 +752,7 @@ class TestPriorKnowledge:
 
         assert np.mean([run(s, heuristic=rough) for s in range(4)]) < np.mean([run(s) for s in range(4)])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["auto", "bops-h", "turbo", "random", "local-search", "genetic"])
     def test_every_method_supports_it_and_states_keep_it(self, method: str) -> None:
         def rough(order) -> float:
@@ -756,6 +770,7 @@ class TestPriorKnowledge:
         assert loaded.ask().point == optimizer.ask().point
         assert loaded.state() == optimizer.state()
 
+    @pytest.mark.slow
     def test_embeddings_with_beliefs(self) -> None:
         """An item embedding and beliefs add up in the mean function of one model."""
         problem = mb.problems.get("tsp:random(n=10,seed=100)")
@@ -914,6 +929,7 @@ class TestObjectives:
                 expected = Hypervolume(torch.from_numpy(-at)).compute(torch.from_numpy(-front))
                 assert hypervolume(front, at) == pytest.approx(expected, rel=1e-9, abs=0)
 
+    @pytest.mark.slow
     def test_better_than_random_search(self) -> None:
         goals = mb.permutations.sample(8, 2, seed=4)
 

@@ -265,6 +265,7 @@ class TestCombinations:
         np.testing.assert_allclose(mean, expected, atol=1e-4)
         np.testing.assert_allclose(deviation, expected_deviation, atol=1e-3)
 
+    @pytest.mark.slow
     @settings(max_examples=15)
     @given(seed=st.integers(0, 999))
     def test_gradients_along_real_variables(self, how: str, seed: int) -> None:
@@ -375,6 +376,7 @@ def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
     return [optimizer.space.encode(trial.point).tolist() for trial in optimizer.trials]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["random", "bops-h", "auto", "local-search", "genetic", "turbo"])
 def test_a_small_space_is_exhausted(method: str) -> None:
     space = mb.Space(dose=mb.Integer(1, 4), salt=mb.Choice(["K", "Na"]))
@@ -384,6 +386,7 @@ def test_a_small_space_is_exhausted(method: str) -> None:
     assert result.ended == "all 8 points of the space were tried"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "bops-h"])
 def test_two_orders_and_spaces_without_orders(method: str) -> None:
     two = mb.Space(first=mb.Permutation(4), second=mb.Permutation(3), heat=mb.Real(0, 1))
@@ -403,6 +406,7 @@ def test_two_orders_and_spaces_without_orders(method: str) -> None:
     assert found.best.value < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["sum", "both"])
 def test_kernels_are_combined_by_name(how: str) -> None:
     optimizer = mb.Optimizer(MIXED, "bops-h", seed=0, initial=10, combine=how)
@@ -451,6 +455,7 @@ def test_explanations_show_the_effects_of_numbers_and_options() -> None:
     found.plot()
 
 
+@pytest.mark.slow
 def test_auto_is_ahead_of_random_search() -> None:
     runs = {
         method: [mb.minimize(loss, MIXED, budget=40, method=method, seed=seed).best.value for seed in range(2)]

@@ -34,6 +34,7 @@ def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
     return [optimizer.space.encode(trial.point).tolist() for trial in optimizer.trials]
 
 
+@pytest.mark.slow
 class TestMethod(MethodSuite):
     name: str
 
@@ -63,6 +64,7 @@ def discord():
 
 @pytest.mark.needs_torch
 class TestCustomKernels:
+    @pytest.mark.slow
     @pytest.mark.parametrize("custom", [True, False])
     @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
     def test_the_same_kernel_gives_the_same_method(self, custom: bool, space, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +102,7 @@ def test_equal_initial_designs_for_all_methods() -> None:
     assert all(design == designs[0] for design in designs)
 
 
+@pytest.mark.slow
 def test_fresh_process() -> None:
     code = (
         "import json, mergebo as mb\n"
@@ -172,6 +175,7 @@ class TestDesign:
 
 
 class TestResults:
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", MODELS)
     def test_models_need_far_fewer_evaluations_than_random_search(self, method: str) -> None:
         """On 8 items with a known optimum, 60 evaluations reach it in most of 8 runs; random search hardly ever does."""
@@ -186,6 +190,7 @@ class TestResults:
         assert reached("random") <= 1
         assert reached(method) >= (4 if method in ("mergebo", "combo") else 6)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["local-search", "genetic"])
     def test_other_methods_beat_random_search(self, method: str) -> None:
         problem = mb.problems.get("tsp:random(n=12,seed=2)")
@@ -196,6 +201,7 @@ class TestResults:
 
         assert mean(method) < mean("random")
 
+    @pytest.mark.slow
     def test_right_invariant_methods_do_not_depend_on_labels(self) -> None:
         """BOPS-H on ranks is about as good on a relabelled problem."""
         problem = mb.problems.get("lop:planted(n=7,seed=1)")
@@ -262,6 +268,7 @@ class TestResults:
 
 
 class TestSettings:
+    @pytest.mark.slow
     @pytest.mark.parametrize("acquisition", ["ei", "logei", "pi", "ucb", "thompson"])
     def test_every_acquisition_optimises(self, acquisition: str) -> None:
         problem = mb.problems.get("lop:planted(n=8,seed=1,noise=0.0)").relabelled(3)
@@ -276,6 +283,7 @@ class TestSettings:
         ]
         assert np.mean(ends) < np.mean(random)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", PROTOCOLS)
     @pytest.mark.parametrize("method", METHODS)
     def test_protocols_fit_every_method(self, name: str, method: str) -> None:
@@ -317,6 +325,7 @@ class TestTurbo:
         assert cube.max() < 1
         np.testing.assert_array_equal(from_cube(cube, MIXED), rows)
 
+    @pytest.mark.slow
     def test_leaves_the_global_generator_of_torch_alone(self) -> None:
         import torch
 
@@ -326,6 +335,7 @@ class TestTurbo:
         drive(mb.Optimizer(mb.PermutationSpace(5), "turbo", initial=4), 7)
         assert torch.equal(torch.rand(3), expected)
 
+    @pytest.mark.slow
     def test_beats_random_search(self) -> None:
         problem = mb.problems.get("lop:planted(n=10,seed=1,noise=0.0)").relabelled(3)
         ends = {

@@ -162,6 +162,7 @@ def test_orders_are_feasible_with_any_sampler(sampler: str) -> None:
         assert len({tuple(order) for order in seen}) == min(12, 4)
 
 
+@pytest.mark.slow
 def test_subsets_symmetries_and_repeated_items() -> None:
     def objective(trial: optuna.Trial) -> float:
         some = suggest_permutation(trial, "some", 6, choose=3)
@@ -198,6 +199,7 @@ def test_enqueued_orders() -> None:
     assert study.trials[0].user_attrs["order"] == ITEMS[::-1]
 
 
+@pytest.mark.slow
 def test_a_predicate_needs_the_space() -> None:
     order = mb.Permutation(items=ITEMS, where=lambda order: order[0] != "acid")
 
@@ -243,6 +245,7 @@ def faq(n: int) -> Callable[[optuna.Trial], float]:
     return objective
 
 
+@pytest.mark.slow
 def test_the_faq_is_better_with_the_sampler() -> None:
     study = study_of(faq(10), 50, PermutationSampler(seed=0))
     tpe = study_of(faq(10), 50, optuna.samplers.TPESampler(seed=0))
@@ -251,6 +254,7 @@ def test_the_faq_is_better_with_the_sampler() -> None:
     assert "next to each other" in str(study.sampler.optimizer(study).explain())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method(method: str) -> None:
     study = study_of(faq(6), 8, PermutationSampler(method, seed=0, n_startup_trials=4))
@@ -266,6 +270,7 @@ def mixed(trial: optuna.Trial) -> float:
     return misplaced(order) + abs(heat - 50) / 10 + abs(np.log(time / 10)) + (salt != "Na") + abs(share - 0.5)
 
 
+@pytest.mark.slow
 def test_ordinary_parameters_with_orders() -> None:
     study = study_of(mixed, 40, PermutationSampler(seed=0, n_startup_trials=10))
     random = study_of(mixed, 40, optuna.samplers.RandomSampler(seed=0))
@@ -273,6 +278,7 @@ def test_ordinary_parameters_with_orders() -> None:
     assert [*study.sampler.optimizer(study).space.variables] == ["order", "minutes", "salt", "share", "temperature"]
 
 
+@pytest.mark.slow
 def test_options_have_their_names() -> None:
     def objective(trial: optuna.Trial) -> float:
         odd = trial.suggest_categorical("odd", [1, True])  # 1 == True
@@ -286,6 +292,7 @@ def test_options_have_their_names() -> None:
     assert "salt is Na" in str(opt.explain())
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials_also_after_a_restart() -> None:
     def one(trial: optuna.Trial) -> float:
         return misplaced(suggest_permutation(trial, "order", ITEMS))
@@ -302,6 +309,7 @@ def test_the_same_seed_gives_the_same_trials_also_after_a_restart() -> None:
     assert [trial.params for trial in other.trials] != [trial.params for trial in uninterrupted.trials]
 
 
+@pytest.mark.slow
 def test_failed_and_pruned_trials_are_not_tried_again() -> None:
     def objective(trial: optuna.Trial) -> float:
         order = suggest_permutation(trial, "order", 4)
@@ -394,6 +402,7 @@ def test_interrupted_and_discarded_trials_are_ignored() -> None:
     assert [trial.state for trial in opt.trials] == ["failed", "pending"]
 
 
+@pytest.mark.slow
 def test_threads() -> None:
     seen, lock = [], threading.Lock()
 
@@ -411,6 +420,7 @@ def test_threads() -> None:
     assert study.best_value == 0
 
 
+@pytest.mark.slow
 def test_constraints() -> None:
     """The best order is infeasible, and the sampler learns to avoid its region."""
 
@@ -440,6 +450,7 @@ def all_orders() -> np.ndarray:
     return mb.Permutation(5).enumerate_rows()
 
 
+@pytest.mark.slow
 def test_several_objectives() -> None:
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         order = suggest_permutation(trial, "order", ITEMS)
@@ -462,6 +473,7 @@ def test_noise_of_a_trial() -> None:
     assert opt.best.std > 0
 
 
+@pytest.mark.slow
 def test_maximised() -> None:
     study = study_of(
         lambda trial: -misplaced(suggest_permutation(trial, "order", ITEMS)),
@@ -472,6 +484,7 @@ def test_maximised() -> None:
     assert study.best_value == 0
 
 
+@pytest.mark.slow
 def test_a_whole_space() -> None:
     space = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4), heat=mb.Real(20, 80), salt=mb.Choice(["K", "Na"]))
     points = []
@@ -497,6 +510,7 @@ def test_bad_arguments_are_rejected_immediately() -> None:
         PermutationSampler().optimizer(optuna.create_study())
 
 
+@pytest.mark.slow
 def test_the_package_for_optunahub() -> None:
     """The package loads as OptunaHub loads it, and its README has what the registry requires."""
     folder = Path(__file__).parents[1] / "optunahub" / "package" / "samplers" / "permutation"

@@ -97,6 +97,7 @@ def torch_imports(node: ast.AST, when_used: bool = False) -> Iterator[bool]:
         yield from torch_imports(child, when_used or isinstance(node, ast.FunctionDef))
 
 
+@pytest.mark.slow
 def test_torch_is_imported_only_where_listed() -> None:
     found: dict[bool, set[str]] = {False: set(), True: set()}
     for path in SOURCE.rglob("*.py"):
@@ -105,6 +106,7 @@ def test_torch_is_imported_only_where_listed() -> None:
     assert found == {False: TORCH_AT_IMPORT, True: TORCH_WHEN_USED}
 
 
+@pytest.mark.slow
 def test_other_modules_import_without_torch() -> None:
     code = """
 import importlib, pkgutil, sys, mergebo
@@ -120,12 +122,14 @@ for module in pkgutil.walk_packages(mergebo.__path__, "mergebo.", onerror=lambda
     assert python(without(TORCH) + code).split() == ["mergebo.kernels", "mergebo.testing.kernels"]
 
 
+@pytest.mark.slow
 def test_missing_extras_are_not_listed() -> None:
     """So that `from mergebo import *`, `help(mergebo)` and completion work without them."""
     code = "from mergebo import *; import pydoc, mergebo; pydoc.render_doc(mergebo); print(*dir(mergebo))"
     assert set(python(without({*TORCH, "hypothesis"}) + code).split()) == set(mergebo.__all__) - {"kernels", "testing"}
 
 
+@pytest.mark.slow
 def test_methods_and_benchmarks_run_without_torch() -> None:
     code = """
 import json, sys
@@ -152,6 +156,7 @@ print(*sys.modules)
     assert not TORCH & set(python(without(TORCH) + code).split())
 
 
+@pytest.mark.slow
 def test_features_that_need_torch_name_the_extra() -> None:
     code = """
 import mergebo as mb
@@ -192,6 +197,7 @@ for use in (
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "code", "extra"),
     [
@@ -219,6 +225,7 @@ front = mb.optimizers.pareto.ParetoFront((), np.empty((0, 2)), np.ones(2))
     assert missing_extra(before, code) == f"{package} is not installed; get it with: pip install '{extra}'\n"
 
 
+@pytest.mark.slow
 def test_imports_point_one_way() -> None:
     rank = {name: k for k, names in enumerate(LAYERS) for name in names}
     for path in SOURCE.rglob("*.py"):
@@ -245,6 +252,7 @@ def test_contributing_guide_is_accurate() -> None:
     assert python(code).split() == []
 
 
+@pytest.mark.slow
 def test_array_types_have_one_name_each() -> None:
     """They are defined in `_typing` only; `mergebo.permutations` exports the public ones, `Ints`, `Seed` and `View`."""
     defined: dict[str, list[str]] = {}
@@ -259,6 +267,7 @@ def test_array_types_have_one_name_each() -> None:
     assert {"Ints", "Seed", "View"} <= {*mergebo.permutations.__all__}
 
 
+@pytest.mark.slow
 def test_second_process_compiles_nothing() -> None:
     """Compiled code is cached on disk, and later processes load it."""
     code = """
@@ -295,6 +304,7 @@ def test_names_in_all_exist(module: str) -> None:
         assert hasattr(part, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
 def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python blocks of a document run in order, in one namespace."""
@@ -309,6 +319,7 @@ def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pyt
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TORCH_PAGES))
 def test_documents_that_need_torch_name_the_extra(name: str, tmp_path: Path) -> None:
     text = next(path for path in (ROOT / name, ROOT / "docs" / name) if path.exists()).read_text()
@@ -319,6 +330,7 @@ def test_documents_that_need_torch_name_the_extra(name: str, tmp_path: Path) -> 
     assert re.search(r"\n(ModuleNotFoundError: No module named|mergebo.errors.MissingExtraError:).*torch", done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "output"),
     [("command-line", "82.1 in trial 0"), ("tutorial", "expected for trial")],

@@ -204,6 +204,7 @@ def edge_set(order: np.ndarray, directed: bool, cyclic: bool) -> set[object]:
 
 
 class TestDistances:
+    @pytest.mark.slow
     @given(st.data())
     def test_kendall_and_spearman_agree_with_scipy(self, data: st.DataObject) -> None:
         n = data.draw(our.sizes(2, 60))
@@ -237,6 +238,7 @@ class TestDistances:
             missing = edge_set(a, directed, cyclic) - edge_set(b, directed, cyclic)
             assert pm.adjacency(a, b, directed=directed, cyclic=cyclic) == len(missing)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", pm.DISTANCES)
     @given(st.data())
     def test_metric_and_batches(self, name: str, data: st.DataObject) -> None:
@@ -272,6 +274,7 @@ class TestDistances:
         else:
             assert largest == distance.maximum(n)
 
+    @pytest.mark.slow
     def test_cross_in_chunks(self) -> None:
         """Two chunks of rows and an incomplete one."""
         a, b = pm.sample(200, 5, seed=0), pm.sample(200, 7000, seed=1)

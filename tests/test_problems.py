@@ -139,6 +139,7 @@ class TestTSP:
         board = problems.get("tsp:pcb442")
         assert board.evaluate(np.array(board.optimizers[0], int)) == 50778
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("k", [0, 7])
     def test_drill_tours_are_proved(self, k: int) -> None:
         problem = problems.get(f"tsp:pcb15-{k}")
@@ -268,6 +269,7 @@ class TestThief:
         # In the other direction the item is picked up late: 7 + 4 empty, 3 with it.
         assert problem.evaluate({"route": [0, 2, 1], "picks": [1]}) == pytest.approx(2 * (11 + 3 / 0.55) - 50)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["ttp:random(n=12,per_city=3,seed=2)", "ttp:a280-n837-bounded"])
     def test_agrees_with_the_reference(self, name: str) -> None:
         problem = problems.get(name)
@@ -534,6 +536,7 @@ class TestSolvers:
             0
         ] < problem.evaluate_rows(worst)
 
+    @pytest.mark.slow
     def test_annealing_of_options_and_numbers(self) -> None:
         problem = Brew("brew")
         value, row = optima.anneal(problem, seed=0, chains=16, steps=3000)
@@ -630,6 +633,7 @@ class TestLoaders:
         path = self.write(tmp_path, "x.tour", "NAME: x\nDIMENSION: 3\nTOUR_SECTION\n2\n3 1\n-1\nEOF\n")
         assert problems.read_tour(path).tolist() == [1, 2, 0]
 
+    @pytest.mark.slow
     def test_real_thief_files(self) -> None:
         """The files in the package `ioh`: the values by definition, and the same cities as our a280."""
         import ioh
@@ -718,6 +722,7 @@ class TestLoaders:
                 assert problems.read_qaplib(entry).n in (12, 15, 30)
 
 
+@pytest.mark.slow
 def test_optima_are_regenerated_by_their_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,7 @@ class TestTemplate:
         assert json.loads(arguments("run {json}", point)[1]) == {"order": [[1, 2], None, 0.5, 3]}
         assert json.loads(arguments("run {json}", {"order": [Path("x")]})[1]) == {"order": ["x"]}
 
+    @pytest.mark.slow
     @given(ITEMS)
     @example(HOSTILE)
     def test_items_arrive_unchanged(self, items: list[str]) -> None:
@@ -223,6 +224,7 @@ class TestTemplate:
         assert joined == "--joined=" + "|".join(HOSTILE)
         assert json.loads(point) == {"order": HOSTILE}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shell", [False, True])
     @settings(max_examples=8)
     @given(items=ITEMS)
@@ -622,6 +624,7 @@ class TestResultFile:
 
 
 class TestEnd:
+    @pytest.mark.slow
     def test_timeout(self) -> None:
         """A program that terminates on request does not need the grace period."""
         command = script("echo 1; echo slow >&2; echo $$ > pid; exec sleep 30") + " {order}"
@@ -631,16 +634,19 @@ class TestEnd:
         assert 1 <= time.monotonic() - start < 8
         assert not alive(int(Path("pid").read_text()))
 
+    @pytest.mark.slow
     def test_timeout_ends_children(self) -> None:
         with pytest.raises(ProgramError, match="took longer"):
             measure(script("sleep 30 & echo $! > pid; wait") + " {order}", timeout=1)
         assert not alive(int(Path("pid").read_text()))
 
+    @pytest.mark.slow
     def test_chance_to_clean_up(self) -> None:
         with pytest.raises(ProgramError, match="took longer"):
             measure(script("trap 'echo clean > log; exit' TERM; sleep 30 & wait") + " {order}", timeout=1)
         assert Path("log").read_text() == "clean\n"
 
+    @pytest.mark.slow
     def test_signal_is_ignored(self) -> None:
         start = time.monotonic()
         with pytest.raises(ProgramError, match="took longer"):
@@ -648,17 +654,20 @@ class TestEnd:
         assert 1.5 <= time.monotonic() - start < 20
         assert not alive(int(Path("pid").read_text()))
 
+    @pytest.mark.slow
     def test_timeout_of_a_program_that_prints_without_end(self) -> None:
         start = time.monotonic()
         with pytest.raises(ProgramError, match="took longer"):
             measure("yes {order}", {"order": ["1"]}, timeout=1)
         assert time.monotonic() - start < 20
 
+    @pytest.mark.slow
     def test_timeout_of_a_program_that_closed_its_output(self) -> None:
         with pytest.raises(ProgramError, match="took longer"):
             measure(script("exec >&- 2>&-; sleep 30") + " {order}", timeout=1)
         assert measure(script("echo 3; exec >&- 2>&-; sleep 0.2") + " {order}", timeout=5) == (3,)
 
+    @pytest.mark.slow
     def test_child_that_holds_the_output(self) -> None:
         start = time.monotonic()
         assert measure(script("sleep 30 & echo $! > pid; echo 3") + " {order}") == (3,)
@@ -667,9 +676,11 @@ class TestEnd:
         assert alive(child), "children of a program that ended by itself are not terminated"
         os.kill(child, signal.SIGKILL)
 
+    @pytest.mark.slow
     def test_child_that_prints_after_the_end(self) -> None:
         assert measure(script("(sleep 0.2; echo 4) & echo 3") + " {order}") == (4,)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shell", [False, True])
     def test_stop(self, shell: bool) -> None:
         grace = 0.5 if shell else 10  # the system may be slow to remove children of a shell, which are then killed
@@ -704,6 +715,7 @@ class TestEnd:
         program.stop()
         assert time.monotonic() - start < program.grace
 
+    @pytest.mark.slow
     def test_interrupt_ends_the_program(self) -> None:
         """Ctrl-C in the thread that calls `measure`."""
         code = f"""
@@ -721,6 +733,7 @@ Program("./simulate {{order}}").measure({{"order": [1]}}, 0)
         assert b"KeyboardInterrupt" in errors
         assert not alive(pid)
 
+    @pytest.mark.slow
     def test_several_at_once(self) -> None:
         program = Program(script("sleep 0.3; echo $1") + " {trial} {order}")
         found: dict[int, tuple[float, ...]] = {}
@@ -752,6 +765,7 @@ class TestRetries:
             measure(script(self.COUNTED.format(2)) + " {order}")
         assert self.runs() == 1
 
+    @pytest.mark.slow
     def test_bad_output_and_timeouts_are_retried(self) -> None:
         text = "echo x >> runs; case $(wc -l < runs) in 1) sleep 30;; 2) echo nan;; *) echo 5;; esac"
         assert measure(script(text) + " {order}", retries=2, timeout=2) == (5,)
@@ -768,6 +782,7 @@ class TestRetries:
         assert not Path("runs").exists()
 
 
+@pytest.mark.slow
 def test_import_is_light() -> None:
     code = "import sys, mergebo.cli.program; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

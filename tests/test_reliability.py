@@ -208,6 +208,7 @@ def some_state(space: mb.spaces.SearchSpace, method: str) -> dict[str, Any]:
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", SPACES)
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
@@ -254,6 +255,7 @@ def test_the_files_to_be_corrupted_are_valid(kind: str, tmp_path: Path) -> None:
     assert reader(path) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FILES)
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -282,6 +284,7 @@ def test_corrupted_instance_files(kind: str, tmp_path: Path, data: Any) -> None:
         reader(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in STATES.glob("*.json")))
 def test_states_of_earlier_versions_are_restored(name: str) -> None:
     """Stored by earlier versions, with the next points that these proposed."""
@@ -313,6 +316,7 @@ VALUES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "method"),
     [
@@ -334,6 +338,7 @@ def test_extreme_values(kind: str, method: str) -> None:
     str(opt.explain())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "bops-h"])
 def test_many_nearly_equal_observations(method: str) -> None:
     """Points that differ by one swap, and one point measured many times: kernel matrices are nearly singular."""
@@ -349,6 +354,7 @@ def test_many_nearly_equal_observations(method: str) -> None:
     assert math.isfinite(opt.best.value)
 
 
+@pytest.mark.slow
 def test_two_thousand_observations() -> None:
     space = mb.PermutationSpace(12)
     opt = mb.Optimizer(space, seed=0)
@@ -370,6 +376,7 @@ def run(seed: int) -> list[list[int]]:
     return [list(map(int, trial.point)) for trial in result.trials]
 
 
+@pytest.mark.slow
 def test_threads_do_not_disturb_each_other() -> None:
     expected = [run(seed) for seed in range(4)]
     found: dict[int, Any] = {}
@@ -381,6 +388,7 @@ def test_threads_do_not_disturb_each_other() -> None:
     assert [found[seed] for seed in range(4)] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_forked_processes_work() -> None:
     """Also after compiled code was used before the fork."""
@@ -389,6 +397,7 @@ def test_forked_processes_work() -> None:
         assert pool.map(run, [0, 0]) == [expected, expected]
 
 
+@pytest.mark.slow
 def test_memory_stays_flat() -> None:
     """A thousand rounds of ask and tell, in runs of fifty each: caches are bounded."""
     code = """
@@ -410,6 +419,7 @@ print(*sizes)
     assert sizes[-1] < sizes[5] + 20, sizes  # megabytes
 
 
+@pytest.mark.slow
 def test_no_references_to_a_deleted_optimiser_remain() -> None:
     import weakref
 

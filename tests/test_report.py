@@ -277,6 +277,7 @@ def test_an_unknown_optimum_is_a_caveat() -> None:
     assert "No reference value is known for tsp:random(n=9,seed=77)" in caveats(section)[0]
 
 
+@pytest.mark.slow
 def test_few_problems_are_a_caveat(paired: list[Record]) -> None:
     def caveat(*records: Record) -> str:
         return " ".join(each for each in caveats(one(*records)) if "are unreliable" in each)
@@ -330,6 +331,7 @@ def paired() -> list[Record]:
     return holdout_runs(absent=("qap", "floorplan", "cells", "n=50", "n=15"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "b_checkpoint"), [(0, 0), (1, 1), (1, 0)])
 def test_paired_differences_as_defined(paired: list[Record], checkpoint: int, b_checkpoint: int) -> None:
     section = one(*paired)
@@ -371,6 +373,7 @@ def test_tables_of_paired_differences(paired: list[Record]) -> None:
     assert rows["Runs won"].endswith("% of 45")
 
 
+@pytest.mark.slow
 def test_instances_that_were_not_run_are_reported(paired: list[Record]) -> None:
     """Some for no method, one for one method: partial figures are marked."""
     lacking = [
@@ -546,6 +549,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_report_is_complete_and_self_contained(folder: Path) -> None:
     page = report(folder)
     assert page == folder / "report.html"
@@ -576,6 +580,7 @@ def test_the_report_is_complete_and_self_contained(folder: Path) -> None:
     assert json.loads((folder / "timings.json").read_text())["seconds"]["paper-low"]["QAP n=15"]["random"]["ask"] == 0.5
 
 
+@pytest.mark.slow
 def test_metrics_by_hand(folder: Path) -> None:
     report(folder)
     found = json.loads((folder / "metrics.json").read_text())
@@ -596,6 +601,7 @@ def test_metrics_by_hand(folder: Path) -> None:
     assert "seconds" not in json.dumps(found)
 
 
+@pytest.mark.slow
 def test_the_order_of_records_and_their_timings_change_no_metrics(folder: Path, tmp_path: Path) -> None:
     report(folder)
     store = Store(folder)
@@ -607,6 +613,7 @@ def test_the_order_of_records_and_their_timings_change_no_metrics(folder: Path, 
     assert (other / "metrics.json").read_bytes() == (folder / "metrics.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_the_same_metrics(tmp_path: Path) -> None:
     jobs = get_suite("smoke").jobs(["random", "local-search"], [0, 1])
     run_jobs(jobs, tmp_path / "whole")
@@ -618,6 +625,7 @@ def test_a_resumed_run_has_the_same_metrics(tmp_path: Path) -> None:
     assert whole == resumed
 
 
+@pytest.mark.slow
 def test_figures_are_deterministic(folder: Path) -> None:
     report(folder)
     before = (folder / "report.html").read_bytes()
@@ -625,6 +633,7 @@ def test_figures_are_deterministic(folder: Path) -> None:
     assert (folder / "report.html").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_page_alone_is_that_of_the_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte for byte; random search is not simulated again, and no file is written."""
     written = report(folder).read_text()
@@ -635,6 +644,7 @@ def test_the_page_alone_is_that_of_the_report(folder: Path, monkeypatch: pytest.
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != ".locks"} == before
 
 
+@pytest.mark.slow
 def test_the_page_alone_ignores_outdated_metrics(folder: Path) -> None:
     written = report(folder).read_text()
     path = folder / "metrics.json"

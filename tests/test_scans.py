@@ -80,6 +80,7 @@ def brute_force(similarity: Similarity, centre: np.ndarray, rows: np.ndarray, mo
     return np.tensordot(weights, distances, axes=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMILARITIES)
 @pytest.mark.parametrize("move", MOVES)
 @given(data=st.data())
@@ -94,6 +95,7 @@ def test_scan_is_brute_force(name: str, move: str, data: st.DataObject) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMILARITIES)
 @pytest.mark.parametrize("move", MOVES)
 def test_more_rows_than_are_scanned_at_once_in_several_blocks(name: str, move: str) -> None:
@@ -286,6 +288,7 @@ def test_device_scan_is_the_scan(method: str, device: str) -> None:
     assert best == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_torch
 @pytest.mark.parametrize("device", DEVICES)
 def test_optimising_with_a_device(device: str) -> None:

@@ -46,6 +46,7 @@ class TestFacts:
         assert MergeMap(4, "source").encode([0, 3, 2, 1]).tolist() == [0, 1, 0, 1, 1]
         assert MergeMap(4, "source", padded=True).encode([0, 3, 2, 1]).tolist() == [0, 1, 0, 1, 1, 0]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("padding", ["comparison", "source"])
     @pytest.mark.parametrize("padded", [False, True])
     def test_40320_distinct_merge_codes_of_8_items(self, padding, padded: bool) -> None:

@@ -220,6 +220,7 @@ def test_fantasies_keep_the_mean_and_lower_the_variance() -> None:
     assert (fantasy.predict(new)[1] < model.predict(new)[1]).all()
 
 
+@pytest.mark.slow
 def test_posterior_samples_have_the_posterior_moments() -> None:
     space = mb.PermutationSpace(6)
     rows, values = data(space)

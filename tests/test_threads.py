@@ -64,6 +64,7 @@ def test_torch_is_limited_by_one_thread_only() -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_torch
 def test_a_job_that_loads_torch_uses_one_thread() -> None:
     code = """
@@ -113,6 +114,7 @@ def test_concurrent_limits_restore_the_old_one() -> None:
     assert blas_threads() == {3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "use",
     [

@@ -11,6 +11,8 @@ import pytest
 import mergebo as mb
 from mergebo.optimizers import METHODS
 
+pytestmark = pytest.mark.slow
+
 STEPS = mb.Permutation(
     items=["heat", "acid", "base", "salt", "stir"],
     before=[("acid", "base")],

@@ -36,6 +36,8 @@ from mergebo.cli.processes import is_dead, is_here, process_name, this_process
 from mergebo.cli.studies import REASON, STOPPED, WORKER, Study, counted_trials, load, was_interrupted
 from mergebo.integrations.optuna import DISCARDED, RETRY_OF, distributions, params, suggest
 
+pytestmark = pytest.mark.slow
+
 SERVER = os.environ.get("MERGEBO_TEST_POSTGRESQL")
 SERVERS = ["postgresql"] if SERVER else []
 STORAGES = ["sqlite", "journal", *SERVERS]
