@@ -18,6 +18,7 @@ with extra("plot"):
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 BETTER, WORSE, PLAIN = "#2166AC", "#B2182B", "#8C8C8C"
 SHADES = colormaps["RdBu"]
@@ -128,6 +129,8 @@ def _matrix(axes: Axes, explanation: Explanation) -> None:
     bar = axes.figure.colorbar(ScalarMappable(scale, SHADES), ax=axes, shrink=0.6, aspect=30, pad=0.02, location="bottom")
     bar.set_label("worse  ←  effect on the value  →  better;   faint: uncertain", fontsize=9)
     bar.outline.set_visible(False)
+    bar.locator = MaxNLocator(5)  # more labels would overlap
+    bar.update_ticks()
 
 
 def _shown_items(effects: tuple[Effect, ...], n: int) -> list[int]:
