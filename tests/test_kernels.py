@@ -51,8 +51,8 @@ ALL_KERNELS = {
     "bitonic": lambda n: kernels.NetworkKernel(n, view="rank"),
     "odd-even": lambda n: kernels.NetworkKernel(n, "odd-even-merge"),
     "sum": lambda n: kernels.ComparisonKernel(MergeMap(n) + RandomComparisons(n, n // 2)),
-    "footrule": lambda n: kernels.SpearmanKernel(n, view="rank"),
-    "rho": lambda n: kernels.SpearmanKernel(n, "rho"),
+    "footrule": lambda n: kernels.FootruleKernel(n, view="rank"),
+    "rho": lambda n: kernels.SpearmanRhoKernel(n),
     "position": lambda n: kernels.PositionKernel(n),
     "slots": lambda n: kernels.ARDPositionKernel(n, view="rank"),
     "edges": lambda n: kernels.AdjacencyKernel(n),
@@ -79,8 +79,8 @@ class TestDistances:
         a, b = data.draw(our.batches(n, low=1)), data.draw(our.batches(n, low=1))
         pairs = [
             (kernels.MallowsKernel(n, view=view), pm.kendall, {}),
-            (kernels.SpearmanKernel(n, view=view), pm.footrule, {}),
-            (kernels.SpearmanKernel(n, "rho", view=view), pm.spearman, {}),
+            (kernels.FootruleKernel(n, view=view), pm.footrule, {}),
+            (kernels.SpearmanRhoKernel(n, view=view), pm.spearman_rho, {}),
             (kernels.PositionKernel(n, view=view), pm.hamming, {}),
         ] + [
             (kernels.AdjacencyKernel(n, view=view, directed=d, cyclic=c), pm.adjacency, {"directed": d, "cyclic": c})
@@ -178,7 +178,7 @@ class TestInvariance:
         return batch[:, self.slots]
 
     def test_mallows(self) -> None:
-        for make in (kernels.MallowsKernel, kernels.KendallKernel, kernels.SpearmanKernel):
+        for make in (kernels.MallowsKernel, kernels.KendallKernel, kernels.FootruleKernel):
             assert self.change(make(self.n, view="order"), self.by_slots) < 1e-12
             assert self.change(make(self.n, view="rank"), self.by_items) < 1e-12
             assert self.change(make(self.n, view="order"), self.by_items) > 0.01
@@ -313,8 +313,6 @@ class TestErrors:
     def test_construction(self) -> None:
         with pytest.raises(errors.ArgumentError, match="did you mean 'rank'"):
             kernels.MergeKernel(5, view="ranks")  # type: ignore[arg-type]
-        with pytest.raises(errors.ArgumentError, match="metric must be one of 'footrule', 'rho'"):
-            kernels.SpearmanKernel(5, "tau")  # type: ignore[arg-type]
         with pytest.raises(errors.ArgumentTypeError, match="comparison map"):
             kernels.ComparisonKernel(5)  # type: ignore[arg-type]
         with pytest.raises(errors.ShapeError, match="at least 1"):

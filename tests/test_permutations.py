@@ -213,7 +213,7 @@ class TestDistances:
             tau = kendalltau(x, y).statistic
             assert pm.kendall(a, b, view=view) == round((1 - tau) * n * (n - 1) / 4)
             rho = spearmanr(x, y).statistic if n > 2 else float(np.sign(x[0] - x[1]) * np.sign(y[0] - y[1]))
-            assert pm.spearman(a, b, view=view) == round((1 - rho) * n * (n * n - 1) / 6)
+            assert pm.spearman_rho(a, b, view=view) == round((1 - rho) * n * (n * n - 1) / 6)
 
     @pytest.mark.parametrize(
         ("distance", "view", "moves"),

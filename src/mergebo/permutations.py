@@ -48,7 +48,7 @@ __all__ = [
     "lehmer_encode",
     "reverse",
     "sample",
-    "spearman",
+    "spearman_rho",
     "swap",
     "ulam",
     "validate",
@@ -375,8 +375,8 @@ footrule = Distance(
     lambda a, b: np.abs(a - b).sum(axis=-1),
     lambda a, b: np.rint(_cross("cityblock", a, b)),
 )
-spearman = Distance(
-    "spearman",
+spearman_rho = Distance(
+    "spearman_rho",
     "sum over slots of (a - b)^2 (Spearman's rho)",
     lambda n: n * (n * n - 1) // 3,
     lambda a, b: ((a - b) ** 2).sum(axis=-1),
@@ -409,5 +409,5 @@ adjacency = Distance(
     partial(_adjacency, _cross_matches),
 )
 
-DISTANCES = {d.name: d for d in (kendall, footrule, spearman, hamming, cayley, ulam, adjacency)}
+DISTANCES = {d.name: d for d in (kendall, footrule, spearman_rho, hamming, cayley, ulam, adjacency)}
 """Every distance by its name."""

@@ -13,12 +13,19 @@ with extra("torch"):
         NetworkKernel,
         RandomComparisonsKernel,
     )
-    from mergebo.kernels.positions import AdjacencyKernel, ARDPositionKernel, PositionKernel, SpearmanKernel
+    from mergebo.kernels.positions import (
+        AdjacencyKernel,
+        ARDPositionKernel,
+        FootruleKernel,
+        PositionKernel,
+        SpearmanRhoKernel,
+    )
 
 __all__ = [
     "ARDPositionKernel",
     "AdjacencyKernel",
     "ComparisonKernel",
+    "FootruleKernel",
     "KendallKernel",
     "MallowsKernel",
     "MergeKernel",
@@ -27,5 +34,5 @@ __all__ = [
     "PositionKernel",
     "RandomComparisonsKernel",
     "RelabelledAverage",
-    "SpearmanKernel",
+    "SpearmanRhoKernel",
 ]

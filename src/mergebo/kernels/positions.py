@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from mergebo.errors import unknown_choice
 from mergebo.kernels.base import PermutationKernel
 from mergebo.kernels.bits import read_tensor
-from mergebo.permutations import View, adjacency, footrule, hamming, spearman
-
-Metric: TypeAlias = Literal["footrule", "rho"]
+from mergebo.permutations import View, adjacency, footrule, hamming, spearman_rho
 
 
-class SpearmanKernel(PermutationKernel):
-    """RBF on the displacement of entries: `"footrule"`, the sum of |a - b|, or `"rho"`, the sum of (a - b)^2.
+class FootruleKernel(PermutationKernel):
+    """RBF on Spearman's footrule, the total displacement of entries: the sum of |a - b|.
 
     With `view="rank"` it compares the slots of items; with `view="order"` item numbers, which makes sense only if they are
     meaningful.
     """
 
-    def __init__(self, n: int, metric: Metric = "footrule", *, view: View = "order", **kwargs: Any) -> None:
-        super().__init__(n, view=view, **kwargs)
-        if metric not in get_args(Metric):
-            raise unknown_choice("metric", metric, get_args(Metric))
-        self.metric = metric
-
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
-        x, y = a.double(), b.double()
-        if self.metric == "footrule":
-            return torch.cdist(x, y, p=1)
-        return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+        return torch.cdist(a.double(), b.double(), p=1)
 
     def _max_distance(self) -> int:
-        return (footrule if self.metric == "footrule" else spearman).maximum(self.n)
+        return footrule.maximum(self.n)
+
+
+class SpearmanRhoKernel(PermutationKernel):
+    """RBF on the squared displacement of entries: the sum of (a - b)^2, as in Spearman's rho. Views as for the footrule."""
+
+    def _distance(self, a: Tensor, b: Tensor) -> Tensor:
+        return torch.cdist(a.double(), b.double(), compute_mode="donot_use_mm_for_euclid_dist") ** 2
+
+    def _max_distance(self) -> int:
+        return spearman_rho.maximum(self.n)
 
 
 class PositionKernel(PermutationKernel):

@@ -201,9 +201,9 @@ class Footrule(TruncatedDisplacement):
         return footrule.cross(a, b, view="rank") / self.max_distance
 
     def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels import SpearmanKernel
+        from mergebo.kernels import FootruleKernel
 
-        return SpearmanKernel(self.n, view="rank", active_dims=columns)
+        return FootruleKernel(self.n, view="rank", active_dims=columns)
 
 
 @dataclass(frozen=True)
