@@ -84,7 +84,7 @@ assert "torch" not in sys.modules
 run_job(Job("tsp:random(n=5)", "turbo", seed=0, budget=6, initial=4))
 print(*seen, sys.modules["torch"].get_num_threads())
 """
-    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["1", "1", "2"]
 
