@@ -29,8 +29,8 @@ EXTRAS = {
     "mergebo.cli.pictures": "plot",
     "mergebo.experiments.figures": "plot",
     "mergebo.kernels": "torch",
-    "mergebo.optimizers.explanation_plot": "plot",
-    "mergebo.optimizers.pareto_plot": "plot",
+    "mergebo.plots.explanation": "plot",
+    "mergebo.plots.pareto": "plot",
     "mergebo.testing": "testing",
 }
 """Modules and packages that need more than is installed here, each with the extra that it asks for."""

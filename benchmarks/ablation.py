@@ -24,11 +24,11 @@ from rich.progress import Progress
 from mergebo.experiments.jobs import Job, run_job
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import DESIGN, HUNDRED, SMALL, THIEF
-from mergebo.optimizers import auto
+from mergebo.gp import GP, LENGTHSCALE_PRIOR
+from mergebo.methods import auto
 from mergebo.problems import get
 from mergebo.problems.regenerate import solve
-from mergebo.surrogate import GP, BinarySimilarity, SlotDistances
-from mergebo.surrogate.gp import LENGTHSCALE_PRIOR
+from mergebo.similarity import BinarySimilarity, SlotDistances
 
 RESULTS = Path(__file__).parent / "results" / "ablation.jsonl"
 SEEDS = range(2)

@@ -7,8 +7,8 @@ from harness import best_times, seconds
 
 import mergebo as mb
 from mergebo.acquisition import AcquisitionNeighbourhood, DeviceScan, log_expected_improvement
-from mergebo.optimizers.methods import METHODS
-from mergebo.surrogate import GP, Hyperparameters
+from mergebo.gp import GP, Hyperparameters
+from mergebo.methods.registry import METHODS
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

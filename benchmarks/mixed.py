@@ -22,8 +22,8 @@ from rich.table import Table
 
 import mergebo as mb
 from mergebo._threads import one_thread
+from mergebo._typing import Rows
 from mergebo.experiments.competitors import COMPETITORS, BudgetExhausted
-from mergebo.spaces import Rows
 
 BUDGET, INITIAL, SEEDS = 60, 20, 20
 NOISE = 2.0

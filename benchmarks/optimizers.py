@@ -17,10 +17,11 @@ from harness import Row, best_times, faster, run, seconds
 
 import mergebo as mb
 from mergebo.acquisition import AcquisitionNeighbourhood, local_search, log_expected_improvement, neighbours
+from mergebo.gp import GP
+from mergebo.methods.models import ModelBased, mallows_orders, merge_orders
 from mergebo.neighbours import MOVES, move_slots, move_table
-from mergebo.optimizers.models import ModelBased, mallows_orders, merge_orders
+from mergebo.similarity import Adjacency, ARDPositions, ComparisonSimilarity, Footrule, Positions
 from mergebo.sorting import EnumerationMap, MergeMap
-from mergebo.surrogate import GP, Adjacency, ARDPositions, ComparisonSimilarity, Footrule, Positions
 
 
 def data(n: int, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,10 +12,10 @@ from matplotlib.patches import FancyBboxPatch
 from numpy.typing import NDArray
 
 import mergebo as mb
-from mergebo._style import STYLE
 from mergebo.experiments.figures import styles
 from mergebo.experiments.metrics import normalised_score
 from mergebo.experiments.runs import CaseRuns, read_records, sections
+from mergebo.plots.style import STYLE
 
 IMAGES = Path(__file__).parent / "images"
 RESULTS = Path(__file__).parent / "results"

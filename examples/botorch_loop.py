@@ -22,9 +22,9 @@ from gpytorch.kernels import ScaleKernel
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 import mergebo as mb
-from mergebo._style import STYLE
 from mergebo.kernels import AdjacencyKernel, MallowsKernel, MergeKernel, PositionKernel
 from mergebo.neighbours import move_table
+from mergebo.plots.style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seeds", type=int, default=2, help="runs")

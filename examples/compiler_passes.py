@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mergebo as mb
-from mergebo._style import STYLE
+from mergebo.plots.style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seeds", type=int, default=2, help="runs for each method")

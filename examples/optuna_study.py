@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import optuna
 
-from mergebo._style import STYLE
 from mergebo.integrations.optuna import PermutationSampler, suggest_permutation
+from mergebo.plots.style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seeds", type=int, default=2, help="runs for each sampler")

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mergebo as mb
-from mergebo._style import STYLE
+from mergebo.plots.style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seed", type=int, default=0, help="seed of the first experiments and of the noise")

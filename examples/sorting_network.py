@@ -16,9 +16,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mergebo as mb
-from mergebo._style import STYLE
 from mergebo.kernels import ComparisonKernel
-from mergebo.optimizers import METHODS, with_kernel
+from mergebo.methods import METHODS, with_kernel
+from mergebo.plots.style import STYLE
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
 from mergebo.testing import KernelSuite, MapSuite
 

@@ -19,7 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 import mergebo as mb
-from mergebo._style import STYLE
+from mergebo.plots.style import STYLE
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seed", type=int, default=0, help="seed of both runs")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mergebo.spaces import Rows
-from mergebo.surrogate import GP
+from mergebo._typing import Rows
+from mergebo.gp import GP
 
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP

@@ -14,8 +14,8 @@ from mergebo import acquisition, errors
 from mergebo import neighbours as moves_module
 from mergebo import permutations as pm
 from mergebo.acquisition import search
-from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders, merge_orders
-from mergebo.surrogate import GP
+from mergebo.gp import GP
+from mergebo.methods.models import ModelBased, footrule_orders, mallows_orders, merge_orders
 
 SPACE = mb.PermutationSpace(8)
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import mergebo as mb
 from mergebo.compiled.adjacency import edge_gradients, two_opt
 from mergebo.errors import ArgumentError, UnsupportedError
-from mergebo.neighbours import MOVES, move_table
-from mergebo.optimizers import auto
-from mergebo.optimizers.auto import (
+from mergebo.gp import GP
+from mergebo.methods import auto
+from mergebo.methods.auto import (
     Auto,
     Dataset,
     best_variant,
@@ -24,9 +24,10 @@ from mergebo.optimizers.auto import (
     warp_outputs,
     weigh_structures,
 )
-from mergebo.optimizers.history import History
-from mergebo.surrogate import GP, Adjacency, Product
-from mergebo.surrogate.embedding import PathLengthMean, distances, fit_embedding
+from mergebo.methods.base import History
+from mergebo.methods.embedding import PathLengthMean, distances, fit_embedding
+from mergebo.neighbours import MOVES, move_table
+from mergebo.similarity import Adjacency, Product
 
 
 def make_history(problem: str, count: int, seed: int = 0) -> History:
@@ -222,7 +223,7 @@ def test_improved_tours_have_better_posterior_means(structure: str) -> None:
 
 @pytest.mark.slow
 def test_the_negative_log_posterior_is_what_was_minimised() -> None:
-    from mergebo.surrogate.gp import negative_log_posterior
+    from mergebo.gp import negative_log_posterior
 
     for problem in ("lop:planted(n=9,seed=1)", "ttp:random(n=9,seed=1)"):  # of one variable and of two: their priors differ
         for model, _ in weigh_structures(make_dataset(problem, 30)).values():

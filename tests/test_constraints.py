@@ -16,10 +16,10 @@ from scipy.stats import chisquare
 
 import mergebo as mb
 from mergebo import acquisition, errors
+from mergebo.gp import GP
+from mergebo.methods import METHODS
+from mergebo.methods.models import ModelBased, footrule_orders, mallows_orders
 from mergebo.neighbours import MOVES, feasible_moves, move_slots, move_table, random_neighbours
-from mergebo.optimizers import METHODS
-from mergebo.optimizers.models import ModelBased, footrule_orders, mallows_orders
-from mergebo.surrogate import GP
 from mergebo.testing import SpaceSuite, strategies
 
 
@@ -552,7 +552,7 @@ class TestChosenItems:
     @pytest.mark.parametrize("structure", ["precedence", "positions", "adjacency", "directed-adjacency"])
     @pytest.mark.parametrize("which", [0, -1])
     def test_distances(self, structure: str, which: int) -> None:
-        from mergebo.optimizers.auto import STRUCTURES
+        from mergebo.methods.auto import STRUCTURES
 
         order = mb.Permutation(7, choose=3)
         similarity = STRUCTURES[structure](7)[which].for_variable(order)
@@ -569,7 +569,7 @@ class TestChosenItems:
 
     def test_pairs_by_hand(self) -> None:
         """2 of 4 items: of the 5 pairs with a chosen item, each counts 1 if inverted and 1/4 if tied in one order."""
-        from mergebo.surrogate.similarity import SubsetAdjacency, SubsetPrecedence
+        from mergebo.similarity.base import SubsetAdjacency, SubsetPrecedence
 
         a, b = np.array([[0, 1, 2, 3]]), np.array([[1, 0, 2, 3], [0, 2, 1, 3], [2, 3, 0, 1]])
         inverted = [1 / 5, (1 + 0.25 + 0.25) / 5, (4 + 0.25 + 0.25) / 5]

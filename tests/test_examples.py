@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from mergebo.optimizers import METHODS
+from mergebo.methods import METHODS
 
 pytestmark = pytest.mark.slow
 

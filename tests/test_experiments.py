@@ -24,7 +24,7 @@ from mergebo.errors import ArgumentError, RecordFileError
 from mergebo.experiments import SUITES, Job, Record, Store, get_suite, run_jobs
 from mergebo.experiments.competitors import COMPETITORS, decode_coins
 from mergebo.experiments.jobs import check_method, run_job
-from mergebo.optimizers import Optimizer
+from mergebo.optimizer import Optimizer
 
 pytestmark = pytest.mark.slow
 

@@ -10,11 +10,12 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import mergebo as mb
-from mergebo.optimizers import METHODS
-from mergebo.optimizers.auto import STRUCTURES, best_variant, structure_model
-from mergebo.optimizers.explanation import STRUCTURE_DESCRIPTIONS, Effect, Explanation, explain
-from mergebo.optimizers.history import History, enumerate_rows
-from mergebo.surrogate import GP, Positions, Product
+from mergebo.explain.report import STRUCTURE_DESCRIPTIONS, Effect, Explanation, explain
+from mergebo.gp import GP
+from mergebo.methods import METHODS
+from mergebo.methods.auto import STRUCTURES, best_variant, structure_model
+from mergebo.methods.base import History, enumerate_rows
+from mergebo.similarity import Positions, Product
 
 
 def make_history(space: mb.PermutationSpace | mb.Space, rows: np.ndarray, values: np.ndarray) -> History:

@@ -24,7 +24,7 @@ import pytest
 import mergebo as mb
 from mergebo.cli import main
 from mergebo.integrations.optuna import PermutationSampler, suggest_permutation
-from mergebo.optimizers import METHODS
+from mergebo.methods import METHODS
 
 pytestmark = pytest.mark.slow
 

@@ -26,12 +26,12 @@ from mergebo.cli.studies import WORKER, StudyConfig
 from mergebo.cli.workers import Workers
 from mergebo.experiments import Job, Record, run_jobs
 from mergebo.experiments.jobs import run_job
+from mergebo.gp import GP, cholesky_with_jitter
 from mergebo.integrations.optuna import PermutationSampler, suggest
-from mergebo.optimizers import METHODS, Optimizer
-from mergebo.optimizers.bayesian import BayesianMethod
-from mergebo.optimizers.history import History
-from mergebo.surrogate import GP
-from mergebo.surrogate.gp import cholesky_with_jitter
+from mergebo.methods import METHODS
+from mergebo.methods.base import History
+from mergebo.methods.bayesian import BayesianMethod
+from mergebo.optimizer import Optimizer
 
 Logged = Callable[[str], list[str]]
 
@@ -57,7 +57,7 @@ def test_nothing_is_shown_by_default() -> None:
 def test_jitter(logged: Logged) -> None:
     factor = cholesky_with_jitter(np.ones((3, 3)))
     np.testing.assert_allclose(factor @ factor.T, 1, atol=1e-6)
-    assert logged("surrogate.gp") == ["DEBUG: covariance of 3 points is not positive definite; adding jitter 1e-08"]
+    assert logged("gp") == ["DEBUG: covariance of 3 points is not positive definite; adding jitter 1e-08"]
 
 
 class Stuck(BayesianMethod):
@@ -67,8 +67,8 @@ class Stuck(BayesianMethod):
     incumbents, moves = 1, ("swap",)
 
     def _model(self, history: History, rng: np.random.Generator) -> GP:
-        return mb.surrogate.GP(
-            mb.surrogate.Product.of(history.space, mb.surrogate.Footrule), history.rows, history.values, noise=0.1
+        return mb.gp.GP(
+            mb.similarity.Product.of(history.space, mb.similarity.Footrule), history.rows, history.values, noise=0.1
         )
 
     def _search(self, model: GP, best: float, history: History, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -80,25 +80,25 @@ def test_a_random_point_where_the_search_finds_none(logged: Logged, monkeypatch:
     optimizer = Optimizer(mb.PermutationSpace(4), "stuck", initial=3)
     for k in range(3):
         optimizer.tell(optimizer.ask(), k)
-    assert not logged("optimizers.history")
+    assert not logged("methods.base")
     optimizer.ask()
-    assert logged("optimizers.history") == ["INFO: the search found no untried point after 3 results; using a random one"]
+    assert logged("methods.base") == ["INFO: the search found no untried point after 3 results; using a random one"]
     assert len(optimizer.ask(2)) == 2
-    assert logged("optimizers.bayesian") == ["INFO: the search found 0 of 2 untried points; using random ones for the rest"]
+    assert logged("methods.bayesian") == ["INFO: the search found 0 of 2 untried points; using random ones for the rest"]
 
 
 def test_a_value_that_is_not_finite(logged: Logged) -> None:
     optimizer = Optimizer(mb.PermutationSpace(4))
     optimizer.tell(optimizer.ask(), float("nan"))
-    assert logged("optimizers.optimizer") == ["INFO: trial 0 failed: its value is nan"]
+    assert logged("optimizer") == ["INFO: trial 0 failed: its value is nan"]
 
 
 def test_a_state_of_an_older_format(logged: Logged) -> None:
     old = json.loads((Path(__file__).parent / "golden_states" / "format-1.json").read_text())["state"]
     restored = Optimizer.from_state(old)
-    assert logged("optimizers.optimizer") == ["INFO: restored a state of format 1; it will be saved in format 3"]
+    assert logged("optimizer") == ["INFO: restored a state of format 1; it will be saved in format 3"]
     Optimizer.from_state(restored.state())
-    assert len(logged("optimizers.optimizer")) == 1
+    assert len(logged("optimizer")) == 1
 
 
 class Broken(Executor):
@@ -112,7 +112,7 @@ class Broken(Executor):
 
 def test_an_executor_that_loses_a_worker(logged: Logged) -> None:
     mb.minimize(lambda order: 0.0, mb.PermutationSpace(4), budget=5, workers=2, executor=Broken())
-    assert logged("optimizers.loop") == ["WARNING: the executor lost a worker, which ends the run: a process died"]
+    assert logged("_minimize") == ["WARNING: the executor lost a worker, which ends the run: a process died"]
 
 
 def deadly(job: Job, load: None) -> Record:

@@ -23,15 +23,15 @@ import mergebo as mb
 from against_botorch import log_evidence
 from mergebo import beliefs, errors
 from mergebo.acquisition.functions import ACQUISITIONS, NoisyAcquisition
+from mergebo.gp import GP, NOISE_PRIOR, negative_log_posterior
+from mergebo.mean import PriorMean
+from mergebo.methods import METHODS, BatchMethod, History
+from mergebo.methods.auto import Auto, Dataset, weigh_structures
+from mergebo.methods.batch import acquisition_weights, greedy_determinant, law_batch
+from mergebo.methods.bayesian import condition_on_pending, revalue_incumbent
 from mergebo.neighbours import MOVES, move_table
-from mergebo.optimizers import METHODS, BatchMethod, History
-from mergebo.optimizers.auto import Auto, Dataset, weigh_structures
-from mergebo.optimizers.batches import acquisition_weights, greedy_determinant, law_batch
-from mergebo.optimizers.bayesian import condition_on_pending, revalue_incumbent
-from mergebo.optimizers.mean import PriorMean
-from mergebo.optimizers.pareto import AUGMENTATION, chebyshev_scalarise, hypervolume, non_dominated, reference_point
-from mergebo.surrogate import GP, Positions, Product
-from mergebo.surrogate.gp import NOISE_PRIOR, negative_log_posterior
+from mergebo.pareto import AUGMENTATION, chebyshev_scalarise, hypervolume, non_dominated, reference_point
+from mergebo.similarity import Positions, Product
 
 MIXED = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
 BATCHES = ("fantasies", "thompson", "law")

@@ -17,13 +17,13 @@ import mergebo as mb
 from against_botorch import log_evidence
 from mergebo import acquisition, errors
 from mergebo.acquisition.functions import ACQUISITIONS, NoisyAcquisition, gradient_of
+from mergebo.gp import GP, negative_log_posterior, standardize
+from mergebo.methods.base import enumerate_rows
+from mergebo.methods.models import mallows_orders
+from mergebo.methods.turbo import from_cube, to_cube
 from mergebo.neighbours import MOVES, move_table, neighbourhoods, random_neighbours, steps
-from mergebo.optimizers.history import enumerate_rows
-from mergebo.optimizers.models import mallows_orders
-from mergebo.optimizers.turbo import from_cube, to_cube
+from mergebo.similarity import CategoricalSimilarity, NumericSimilarity, Product
 from mergebo.spaces import Numeric, Space
-from mergebo.surrogate import GP, CategoricalSimilarity, NumericSimilarity, Product
-from mergebo.surrogate.gp import negative_log_posterior, standardize
 from mergebo.testing import strategies as our
 
 MIXED = mb.Space(

@@ -11,8 +11,8 @@ import pytest
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.optimizers import METHODS, PROTOCOLS, Method, make_method, protocol, with_kernel
-from mergebo.optimizers.turbo import Turbo, from_cube, to_cube
+from mergebo.methods import METHODS, PROTOCOLS, Method, make_method, protocol, with_kernel
+from mergebo.methods.turbo import Turbo, from_cube, to_cube
 from mergebo.testing import MethodSuite
 
 MODELS = ["mergebo", "bops-h", "bops-random", "spearman", "combo"]

@@ -35,7 +35,7 @@ from mergebo.integrations.optuna import (
     suggest,
     suggest_permutation,
 )
-from mergebo.optimizers import METHODS, History, make_method
+from mergebo.methods import METHODS, History, make_method
 from mergebo.testing.strategies import spaces
 
 ITEMS = ["acid", "base", "salt", "water", "heat"]

@@ -18,14 +18,20 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
 LAYERS = [
-    ["_typing", "_progress", "errors", "_deprecation", "_timing", "_threads", "_style"],
+    ["_typing", "_progress", "errors", "_deprecation", "_timing", "_threads"],
     ["compiled", "_names"],
     ["permutations"],
-    ["constraints", "spaces", "space_json", "sorting", "neighbours", "beliefs"],
+    ["spaces", "sorting", "neighbours", "beliefs"],
     ["problems", "kernels"],
-    ["surrogate"],
+    ["similarity"],
+    ["gp"],
+    ["mean"],
     ["acquisition"],
-    ["optimizers"],
+    ["methods"],
+    ["trials"],
+    ["explain", "plots", "pareto"],
+    ["optimizer"],
+    ["_minimize"],
     ["testing", "integrations"],
     ["experiments"],
     ["cli"],
@@ -45,9 +51,9 @@ TORCH_AT_IMPORT = {
 TORCH_WHEN_USED = {
     "acquisition/device.py",
     "experiments/jobs.py",
-    "optimizers/turbo.py",
-    "surrogate/gp.py",
-    "surrogate/similarity.py",
+    "methods/turbo.py",
+    "gp.py",
+    "similarity/base.py",
 }
 TORCH_PAGES = {"README.md", "botorch.md", "extend.md"}
 """Documents with Python blocks that need the extra torch; each mentions it."""
@@ -137,7 +143,7 @@ import mergebo as mb
 from mergebo.experiments.jobs import Job, run_job
 
 problem = mb.problems.get("lop:planted(n=6)")
-for method in mb.optimizers.METHODS:
+for method in mb.methods.METHODS:
     if method != "turbo":
         result = mb.minimize(problem.evaluate, problem.space, budget=8, initial=5, method=method, seed=0)
         assert len(result.trials) == 8
@@ -162,7 +168,8 @@ def test_features_that_need_torch_name_the_extra() -> None:
 import mergebo as mb
 from mergebo.experiments.jobs import Job, check_method, run_job
 from mergebo.experiments.competitors import COMPETITORS
-from mergebo.surrogate import GP, Positions, Product, ProductSimilarity
+from mergebo.gp import GP
+from mergebo.similarity import Positions, Product, ProductSimilarity
 
 space = mb.PermutationSpace(5)
 rows = space.sample_rows(6, seed=0)
@@ -174,7 +181,7 @@ for use in (
     lambda: mb.testing.KernelSuite,
     lambda: mb.Optimizer(space, "turbo"),
     lambda: mb.Optimizer(space, "mergebo", device="cuda"),
-    lambda: mb.optimizers.with_kernel(lambda n: None),
+    lambda: mb.methods.with_kernel(lambda n: None),
     lambda: model.to_botorch(),
     lambda: two.kernel(),
     lambda: Positions(5).kernel(slots),
@@ -208,7 +215,7 @@ for use in (
         ("joblib", "mb.experiments.run_jobs([], folder)", "mergebo[bench]"),
         ("matplotlib", "from mergebo.cli import pictures", "mergebo[plot]"),
         ("matplotlib", "from mergebo.experiments import figures", "mergebo[plot]"),
-        ("matplotlib", "from mergebo.optimizers import explanation_plot", "mergebo[plot]"),
+        ("matplotlib", "from mergebo.plots import explanation", "mergebo[plot]"),
         ("matplotlib", "front.plot()", "mergebo[plot]"),
         ("distributed", "mb.experiments.run_jobs([], folder, cluster='tcp://nowhere')", "mergebo[bench]"),
     ],
@@ -220,7 +227,7 @@ sys.modules[{package!r}] = None  # as if it were not installed
 import mergebo as mb
 import numpy as np
 folder = {str(tmp_path)!r}
-front = mb.optimizers.pareto.ParetoFront((), np.empty((0, 2)), np.ones(2))
+front = mb.pareto.ParetoFront((), np.empty((0, 2)), np.ones(2))
 """
     assert missing_extra(before, code) == f"{package} is not installed; get it with: pip install '{extra}'\n"
 

@@ -48,7 +48,7 @@ from mergebo.experiments.summaries import (
     sign_table,
 )
 from mergebo.experiments.tables import THIN, Bold, Table, best_bold, format_fixed, format_number, p_value
-from mergebo.optimizers.methods import METHODS
+from mergebo.methods.registry import METHODS
 from mergebo.problems import get
 
 numbers = st.floats(-1e6, 1e6)

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 import mergebo as mb
 from against_botorch import DEVICES
 from mergebo import acquisition
+from mergebo.gp import GP
+from mergebo.methods.models import ModelBased
+from mergebo.methods.registry import METHODS
 from mergebo.neighbours import MOVES, exchange_sequence, move_slots
-from mergebo.optimizers.methods import METHODS
-from mergebo.optimizers.models import ModelBased
-from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap, RandomComparisons
-from mergebo.surrogate import (
-    GP,
+from mergebo.similarity import (
     Adjacency,
     ARDPositions,
     BinaryCountSimilarity,
@@ -30,7 +29,8 @@ from mergebo.surrogate import (
     SlotDistances,
     SpearmanRho,
 )
-from mergebo.surrogate.similarity import SCAN_ENTRIES, WALK_ENTRIES
+from mergebo.similarity.base import SCAN_ENTRIES, WALK_ENTRIES
+from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap, RandomComparisons
 from mergebo.testing import strategies as our
 
 ORDERS = {

@@ -12,23 +12,20 @@ from scipy.optimize import check_grad
 import mergebo as mb
 from against_botorch import check_posterior, evidence, log_evidence
 from mergebo import errors
-from mergebo.optimizers.methods import METHODS
-from mergebo.optimizers.models import ModelBased
-from mergebo.spaces import SearchSpace
-from mergebo.surrogate import (
-    GP,
+from mergebo.gp import GP, Hyperparameters, cholesky_with_jitter, fit, negative_log_posterior, standardize
+from mergebo.methods.models import ModelBased
+from mergebo.methods.registry import METHODS
+from mergebo.similarity import (
     Adjacency,
     BinaryCountSimilarity,
-    Hyperparameters,
     Positions,
     Product,
     ProductSimilarity,
     Similarity,
     SlotDistances,
     SpearmanRho,
-    fit,
 )
-from mergebo.surrogate.gp import cholesky_with_jitter, negative_log_posterior, standardize
+from mergebo.spaces import SearchSpace
 
 ORDERS = {
     **{name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased},

@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 import mergebo as mb
 from mergebo._threads import one_blas_thread, one_thread
-from mergebo.surrogate import Product
+from mergebo.similarity import Product
 
 
 def blas_threads() -> set[int]:
@@ -70,7 +70,7 @@ def test_a_job_that_loads_torch_uses_one_thread() -> None:
     code = """
 import sys
 from mergebo.experiments.jobs import Job, run_job
-from mergebo.optimizers.turbo import Turbo
+from mergebo.methods.turbo import Turbo
 
 propose, seen = Turbo.propose, []
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mergebo as mb
-from mergebo.optimizers import METHODS
+from mergebo.methods import METHODS
 
 pytestmark = pytest.mark.slow
 

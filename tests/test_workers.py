@@ -53,7 +53,7 @@ FORKS: Any = multiprocessing.get_context("forkserver")  # with everything import
 FORKS.set_forkserver_preload(
     [
         "mergebo.cli.workers",
-        "mergebo.optimizers.methods",
+        "mergebo.methods.registry",
         "alembic.command",
         "optuna.storages._rdb.models",
         "rich.table",

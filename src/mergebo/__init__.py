@@ -17,16 +17,22 @@ if TYPE_CHECKING:
         beliefs,
         errors,
         experiments,
+        explain,
+        gp,
         kernels,
-        optimizers,
+        methods,
+        pareto,
         permutations,
         problems,
+        similarity,
         sorting,
-        surrogate,
+        spaces,
         testing,
     )
-    from mergebo.optimizers import Optimizer, Result, Trial, minimize
+    from mergebo._minimize import Result, minimize
+    from mergebo.optimizer import Optimizer
     from mergebo.spaces import Binary, Choice, Integer, Permutation, PermutationSpace, Real, Space
+    from mergebo.trials import Trial
 
 __version__ = "0.1.0.dev0"
 
@@ -34,7 +40,9 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless t
 
 _NAMES = {
     **dict.fromkeys(("Binary", "Choice", "Integer", "Permutation", "PermutationSpace", "Real", "Space"), "spaces"),
-    **dict.fromkeys(("Optimizer", "Result", "Trial", "minimize"), "optimizers"),
+    "Optimizer": "optimizer",
+    "Trial": "trials",
+    **dict.fromkeys(("Result", "minimize"), "_minimize"),  # not `minimize`, a module that would hide the function
 }
 
 __all__ = [
@@ -53,13 +61,17 @@ __all__ = [
     "beliefs",
     "errors",
     "experiments",
+    "explain",
+    "gp",
     "kernels",
+    "methods",
     "minimize",
-    "optimizers",
+    "pareto",
     "permutations",
     "problems",
+    "similarity",
     "sorting",
-    "surrogate",
+    "spaces",
     "testing",
 ]
 _PARTS = {*__all__} - {*_NAMES} - {"__version__"}

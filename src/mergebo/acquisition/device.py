@@ -12,9 +12,9 @@ import numpy as np
 
 from mergebo._typing import Floats, Rows
 from mergebo.errors import extra
+from mergebo.gp import GP
 from mergebo.neighbours import move_slots, move_table
 from mergebo.spaces import Permutation
-from mergebo.surrogate import GP
 
 if TYPE_CHECKING:
     from torch import Tensor

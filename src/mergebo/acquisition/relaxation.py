@@ -16,8 +16,9 @@ from scipy.optimize import minimize
 from mergebo._typing import Floats, Rows
 from mergebo.acquisition.functions import log_expected_improvement, log_improvement_gradient
 from mergebo.errors import UnsupportedError
+from mergebo.gp import GP
 from mergebo.permutations import invert
-from mergebo.surrogate import GP, BinarySimilarity, ComparisonSimilarity
+from mergebo.similarity import BinarySimilarity, ComparisonSimilarity
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from mergebo._typing import Floats, Rows
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.functions import AcquisitionFunction, gradient_of
+from mergebo.gp import GP
 from mergebo.neighbours import (
     MOVES,
     feasible_moves,
@@ -26,7 +27,6 @@ from mergebo.neighbours import (
     steps,
 )
 from mergebo.spaces import Binary, Permutation, SearchSpace
-from mergebo.surrogate import GP
 
 CONTINUOUS_STEP_ITERATIONS = 30
 """Largest number of L-BFGS iterations of a continuous step."""

@@ -50,7 +50,7 @@ def methods(as_json: Json = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from mergebo.optimizers.methods import DESCRIPTIONS
+    from mergebo.methods.registry import DESCRIPTIONS
 
     if as_json:
         print_json(DESCRIPTIONS)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mergebo._style import STYLE, truncate
 from mergebo.cli.options import ORDER
 from mergebo.cli.output import STATES, best_so_far, format_numbers, point_text
 from mergebo.cli.studies import REASON
 from mergebo.errors import UnsupportedError, extra
-from mergebo.optimizers.explanation import item_names
+from mergebo.explain.report import item_names
+from mergebo.plots.style import STYLE, truncate
 
 with extra("plot"):
     from matplotlib import rc_context

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from mergebo.integrations.optuna import PermutationSampler
-    from mergebo.optimizers import Optimizer
-    from mergebo.optimizers.optimizer import Direction
+    from mergebo.optimizer import Direction, Optimizer
     from mergebo.spaces import Space
 
 logger = logging.getLogger(__name__)
@@ -77,7 +76,7 @@ class StudyConfig:
 
     def to_data(self) -> dict[str, Any]:
         """Plain data, for the study attribute."""
-        from mergebo.space_json import space_to_data
+        from mergebo.spaces.data import space_to_data
 
         return {
             "format": 1,
@@ -91,7 +90,7 @@ class StudyConfig:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> StudyConfig:
         """The inverse of `to_data`."""
-        from mergebo.space_json import space_from_data
+        from mergebo.spaces.data import space_from_data
 
         if data.get("format") != 1:
             raise StorageError(f"the study has format {data.get('format')!r}; this version reads format 1")
@@ -289,7 +288,7 @@ def _sampler(config: StudyConfig) -> PermutationSampler:
 
 def check_directions(given: Sequence[str] | None) -> list[Direction]:
     """The directions of the objectives, `minimize` by default."""
-    from mergebo.optimizers.optimizer import Direction
+    from mergebo.optimizer import Direction
 
     known: tuple[Direction, ...] = get_args(Direction)
     for each in given or ():

@@ -19,9 +19,8 @@ from mergebo._timing import collect
 from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, ExhaustedError, extra, require, unknown_choice
 from mergebo.experiments.competitors import COMPETITORS, BudgetExhausted
-from mergebo.optimizers import Optimizer
-from mergebo.optimizers.methods import METHODS, PROTOCOL_ARGUMENTS, make_method, protocol
-from mergebo.optimizers.optimizer import Design
+from mergebo.methods.registry import METHODS, PROTOCOL_ARGUMENTS, make_method, protocol
+from mergebo.optimizer import Design, Optimizer
 from mergebo.problems import Problem, get
 
 

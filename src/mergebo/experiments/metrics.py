@@ -17,8 +17,8 @@ from mergebo._names import read_call
 from mergebo._typing import Floats
 from mergebo.errors import ArgumentError
 from mergebo.experiments.jobs import Job
-from mergebo.optimizers.methods import METHODS, make_method
-from mergebo.optimizers.optimizer import Design
+from mergebo.methods.registry import METHODS, make_method
+from mergebo.optimizer import Design
 from mergebo.problems import get
 
 SEARCHES = 200

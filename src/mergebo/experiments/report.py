@@ -280,7 +280,7 @@ def _chapter(section: SuiteRuns, style_of: dict[str, dict[str, Any]], folder: Pa
 def _draw(figure: Figure, caption: str, folder: Path | None, suite: str, title: str) -> Drawing:
     from matplotlib import rc_context
 
-    from mergebo._style import STYLE
+    from mergebo.plots.style import STYLE
 
     path = f"figures/{re.sub(r'[^a-z0-9]+', '-', f'{suite} {title}'.lower()).strip('-')}.png"
     page = BytesIO()

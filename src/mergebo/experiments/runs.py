@@ -18,7 +18,7 @@ from mergebo.experiments.jobs import Job, Record
 from mergebo.experiments.metrics import area_under_curve, best_so_far, normalised_score, random_search, simple_regret
 from mergebo.experiments.store import Store
 from mergebo.experiments.suites import SUITES, Case
-from mergebo.optimizers.methods import METHODS
+from mergebo.methods.registry import METHODS
 from mergebo.problems import Problem, get
 
 _Head: TypeAlias = tuple[tuple[int, int], str, str, str]

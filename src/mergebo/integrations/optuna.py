@@ -28,12 +28,11 @@ from mergebo._typing import Rows
 from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError, ConstraintError, ExhaustedError
 from mergebo.permutations import lehmer_decode, lehmer_encode
-from mergebo.space_json import order_from_data, order_to_data
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, SearchSpace, Space, Variable
+from mergebo.spaces.data import order_from_data, order_to_data
 
 if TYPE_CHECKING:  # models are slow to import, and not needed to read a study
-    from mergebo.optimizers import Optimizer
-    from mergebo.optimizers.optimizer import Direction
+    from mergebo.optimizer import Direction, Optimizer
 
 __all__ = [
     "PermutationSampler",
@@ -371,7 +370,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         beliefs: Iterable[Belief] = (),
         **settings: Any,
     ) -> None:
-        from mergebo.optimizers.methods import make_method
+        from mergebo.methods.registry import make_method
 
         self.space = space
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
@@ -480,7 +479,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
     def _read(
         self, study: optuna.Study, codec: SpaceCodec, trials: Sequence[FrozenTrial], seed: int
     ) -> tuple[Optimizer, list[int]]:
-        from mergebo.optimizers import Optimizer
+        from mergebo.optimizer import Optimizer
 
         directions: list[Direction] = ["minimize" if each.name == "MINIMIZE" else "maximize" for each in study.directions]
         opt = Optimizer(

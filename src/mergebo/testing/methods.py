@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mergebo._minimize import minimize
 from mergebo.errors import ExhaustedError, UnsupportedError
-from mergebo.optimizers import METHODS, Method, Optimizer, minimize
+from mergebo.methods import METHODS, Method
+from mergebo.optimizer import Optimizer
 from mergebo.spaces import Binary, Choice, Integer, Permutation, PermutationSpace, Real, SearchSpace, Space
 
 NAME = "the method under test"

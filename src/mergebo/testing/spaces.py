@@ -8,9 +8,9 @@ import numpy as np
 
 from mergebo._typing import Rows
 from mergebo.acquisition import neighbours
+from mergebo.methods.base import enumerate_rows
 from mergebo.neighbours import MOVES, random_neighbours
-from mergebo.optimizers import Optimizer
-from mergebo.optimizers.history import enumerate_rows
+from mergebo.optimizer import Optimizer
 from mergebo.spaces import SearchSpace
 
 MAX_ENUMERATED = 5_000

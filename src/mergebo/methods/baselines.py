@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mergebo._typing import Rows
+from mergebo.methods.base import History
 from mergebo.neighbours import MOVES, random_neighbours
-from mergebo.optimizers.history import History
 from mergebo.spaces import Permutation, SearchSpace
 
 SAMPLED_NEIGHBOURS = 64

@@ -7,19 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mergebo.errors import ArgumentError, unknown_choice
-from mergebo.optimizers.auto import Auto
-from mergebo.optimizers.baselines import Genetic, LocalSearch, RandomSearch
-from mergebo.optimizers.history import Method
-from mergebo.optimizers.models import (
-    ModelBased,
-    footrule_orders,
-    mallows_orders,
-    merge_orders,
-    random_orders,
-    slot_orders,
-)
-from mergebo.optimizers.turbo import Turbo
-from mergebo.surrogate import ComparisonSimilarity, KernelSimilarity, Similarity
+from mergebo.methods.auto import Auto
+from mergebo.methods.base import Method
+from mergebo.methods.baselines import Genetic, LocalSearch, RandomSearch
+from mergebo.methods.models import ModelBased, footrule_orders, mallows_orders, merge_orders, random_orders, slot_orders
+from mergebo.methods.turbo import Turbo
+from mergebo.similarity import ComparisonSimilarity, KernelSimilarity, Similarity
 
 if TYPE_CHECKING:
     from mergebo.kernels import PermutationKernel

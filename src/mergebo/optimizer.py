@@ -6,7 +6,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -24,19 +24,19 @@ from mergebo.errors import (
     UnsupportedError,
     unknown_choice,
 )
-from mergebo.optimizers.explanation import Explanation, explain
-from mergebo.optimizers.history import BatchMethod, History
-from mergebo.optimizers.mean import PriorMean
-from mergebo.optimizers.methods import make_method
-from mergebo.optimizers.pareto import ParetoFront, chebyshev_scalarise, non_dominated
-from mergebo.optimizers.recommendation import posterior
-from mergebo.space_json import Where, space_from_data, space_to_data
+from mergebo.explain.report import Explanation, explain
+from mergebo.mean import PriorMean
+from mergebo.methods.base import BatchMethod, History
+from mergebo.methods.recommendation import posterior
+from mergebo.methods.registry import make_method
+from mergebo.pareto import ParetoFront, chebyshev_scalarise, non_dominated
 from mergebo.spaces import SearchSpace
+from mergebo.spaces.data import Where, space_from_data, space_to_data
+from mergebo.trials import Recommendation, State, Trial
 
 logger = logging.getLogger(__name__)
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
-State: TypeAlias = Literal["pending", "done", "failed"]
 Design: TypeAlias = Literal["stratified", "uniform"]
 
 FORMAT = 3
@@ -54,32 +54,6 @@ MAX_EXPONENT = 300
 
 PRIOR_CANDIDATES = 8
 """Random points of which every other point of the initial design is the best by the prior mean."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One point with its state and value."""
-
-    id: int
-    point: Any
-    state: State = "pending"
-    value: Any = None
-    """A number; with several objectives, one for each."""
-    noise_std: Any = None
-    """Standard deviation of the value, or of each, if it was given."""
-
-
-@dataclass(frozen=True)
-class Recommendation(Trial):
-    """The point with the best posterior mean, for noisy values. `value` is that mean, not a measurement.
-
-    `id` is that of the point's first trial, which has the measurement.
-    """
-
-    std: Any = None
-    """Posterior standard deviation; nan while unknown."""
-    measurements: int = 1
-    """How often the point was measured."""
 
 
 class Optimizer:

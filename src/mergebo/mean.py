@@ -18,10 +18,10 @@ import numpy as np
 from mergebo._typing import Floats, Rows
 from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError
+from mergebo.gp import GP, standardize
 from mergebo.neighbours import move_table, replaced, steps
+from mergebo.similarity.base import Product, Sum
 from mergebo.spaces import Permutation, SearchSpace
-from mergebo.surrogate.gp import GP, standardize
-from mergebo.surrogate.similarity import Product, Sum
 
 PRIOR_WEIGHT = 0.7
 """Share of the values' standard deviation that all features together are expected to explain."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Floats, Rows
 from mergebo.errors import ExhaustedError
-from mergebo.optimizers.mean import PriorMean
+from mergebo.mean import PriorMean
 from mergebo.spaces import Binary, Choice, Integer, Permutation, SearchSpace
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ import numpy as np
 from mergebo._timing import phase
 from mergebo._typing import Floats, Rows
 from mergebo.errors import UnsupportedError, extra, require
-from mergebo.optimizers.history import History
+from mergebo.methods.base import History
 from mergebo.permutations import invert
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
 

@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 
 from mergebo._typing import Floats, Rows
 from mergebo.errors import ArgumentError, UnsupportedError, extra
-from mergebo.surrogate.similarity import Product, Sum, split
+from mergebo.similarity.base import Product, Sum, split
 
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP

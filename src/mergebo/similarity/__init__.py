@@ -1,7 +1,6 @@
-"""Gaussian processes over orders and mixed points, with similarities of orders as kernels."""
+"""Similarities of orders and of other variables: the factors of a kernel."""
 
-from mergebo.surrogate.gp import GP, Hyperparameters, check_noise, fit
-from mergebo.surrogate.similarity import (
+from mergebo.similarity.base import (
     Adjacency,
     ARDPositions,
     BinaryCountSimilarity,
@@ -21,7 +20,6 @@ from mergebo.surrogate.similarity import (
 )
 
 __all__ = [
-    "GP",
     "ARDPositions",
     "Adjacency",
     "BinaryCountSimilarity",
@@ -29,7 +27,6 @@ __all__ = [
     "CategoricalSimilarity",
     "ComparisonSimilarity",
     "Footrule",
-    "Hyperparameters",
     "KernelSimilarity",
     "NumericSimilarity",
     "Positions",
@@ -39,6 +36,4 @@ __all__ = [
     "SlotDistances",
     "SpearmanRho",
     "Sum",
-    "check_noise",
-    "fit",
 ]

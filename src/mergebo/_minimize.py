@@ -26,10 +26,11 @@ import numpy as np
 
 from mergebo._progress import progress_bar
 from mergebo.errors import ArgumentError, ExhaustedError, UnsupportedError
-from mergebo.optimizers.explanation import Explanation
-from mergebo.optimizers.optimizer import Optimizer, Trial
-from mergebo.optimizers.pareto import ParetoFront
+from mergebo.explain.report import Explanation
+from mergebo.optimizer import Optimizer
+from mergebo.pareto import ParetoFront
 from mergebo.spaces import SearchSpace
+from mergebo.trials import Trial
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 
-from mergebo._style import STYLE
 from mergebo.errors import extra
-from mergebo.optimizers.pareto import ParetoFront
+from mergebo.pareto import ParetoFront
+from mergebo.plots.style import STYLE
 
 with extra("plot"):
     from matplotlib import rc_context

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo._typing import Floats, Ints, Rows, Singles
-from mergebo.optimizers.auto import Dataset, select_embedding, weigh_structures
-from mergebo.optimizers.history import History, enumerate_rows
+from mergebo.gp import GP
+from mergebo.methods.auto import Dataset, select_embedding, weigh_structures
+from mergebo.methods.base import History, enumerate_rows
+from mergebo.methods.embedding import PathLengthMean
 from mergebo.permutations import invert
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
-from mergebo.surrogate import GP
-from mergebo.surrogate.embedding import PathLengthMean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,7 +131,7 @@ class Explanation:
 
     def plot(self, path: str | PathLike[str] | None = None) -> Figure:
         """The explanation as a figure, saved if there is a path."""
-        from mergebo.optimizers.explanation_plot import draw
+        from mergebo.plots.explanation import draw
 
         return draw(self, path)
 

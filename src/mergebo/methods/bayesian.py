@@ -10,11 +10,11 @@ import numpy as np
 from mergebo._typing import Floats, Rows
 from mergebo.acquisition.functions import ACQUISITIONS, AcquisitionFunction, NoisyAcquisition
 from mergebo.errors import ExhaustedError
+from mergebo.gp import GP
+from mergebo.methods.base import History, propose_each
+from mergebo.methods.baselines import RandomSearch
+from mergebo.methods.batch import Batch, law_batch
 from mergebo.neighbours import random_neighbours
-from mergebo.optimizers.baselines import RandomSearch
-from mergebo.optimizers.batches import Batch, law_batch
-from mergebo.optimizers.history import History, propose_each
-from mergebo.surrogate import GP
 
 logger = logging.getLogger(__name__)
 

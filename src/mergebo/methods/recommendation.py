@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mergebo._typing import Floats
-from mergebo.optimizers.auto import Dataset, weigh_structures
-from mergebo.optimizers.history import History
+from mergebo.methods.auto import Dataset, weigh_structures
+from mergebo.methods.base import History
 
 
 def posterior(history: History) -> tuple[Floats, Floats]:

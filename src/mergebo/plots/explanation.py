@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._style import STYLE, truncate
 from mergebo.errors import extra
-from mergebo.optimizers.explanation import HEADINGS, REGIONS, SIGNIFICANT_STDS, Effect, Explanation, percent, significant
+from mergebo.explain.report import HEADINGS, REGIONS, SIGNIFICANT_STDS, Effect, Explanation, percent, significant
+from mergebo.plots.style import STYLE, truncate
 
 with extra("plot"):
     from matplotlib import colormaps, rc_context

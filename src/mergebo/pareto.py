@@ -19,7 +19,7 @@ from mergebo.errors import ShapeError, UnsupportedError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mergebo.optimizers.optimizer import Trial
+    from mergebo.trials import Trial
 
 AUGMENTATION = 0.05
 """Weight of the sum of all objectives, which decides between points that are equal in their worst objective."""
@@ -118,6 +118,6 @@ class ParetoFront(Sequence["Trial"]):
         """A figure of the front of two objectives, saved if there is a path."""
         if len(self.signs) != 2:
             raise UnsupportedError(f"a figure shows two objectives, not {len(self.signs)}")
-        from mergebo.optimizers.pareto_plot import draw
+        from mergebo.plots.pareto import draw
 
         return draw(self, path, names)

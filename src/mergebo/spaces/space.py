@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Floats, Ints, Rows, Seed
 from mergebo.compiled import constraints as compiled
-from mergebo.constraints import Constraint, ConstraintSet
 from mergebo.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -34,6 +33,7 @@ from mergebo.errors import (
     unknown_choice,
 )
 from mergebo.permutations import as_generator, as_int_array, check_n, invert, sample, validate
+from mergebo.spaces.constraints import Constraint, ConstraintSet
 
 __all__ = [
     "Binary",

@@ -15,15 +15,15 @@ from mergebo.acquisition.functions import ACQUISITIONS
 from mergebo.acquisition.relaxation import Relaxation
 from mergebo.acquisition.search import COMPOUND_MOVE_SIZE, AcquisitionNeighbourhood, local_search
 from mergebo.errors import ArgumentError, require, unknown_choice
-from mergebo.optimizers.batches import Batch
-from mergebo.optimizers.bayesian import BayesianMethod, acquisition_function, posterior_means, revalue_incumbent
-from mergebo.optimizers.history import History
-from mergebo.optimizers.mean import fit_with_prior_mean
+from mergebo.gp import GP, NOISE_PRIOR, NOISY_PRIOR, check_noise
+from mergebo.mean import fit_with_prior_mean
+from mergebo.methods.base import History
+from mergebo.methods.batch import Batch
+from mergebo.methods.bayesian import BayesianMethod, acquisition_function, posterior_means, revalue_incumbent
+from mergebo.similarity import ARDPositions, ComparisonSimilarity, Footrule, Product, Similarity, Sum
+from mergebo.similarity.base import Combination
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import SearchSpace
-from mergebo.surrogate import GP, ARDPositions, ComparisonSimilarity, Footrule, Product, Similarity, Sum, check_noise
-from mergebo.surrogate.gp import NOISE_PRIOR, NOISY_PRIOR
-from mergebo.surrogate.similarity import Combination
 
 Search: TypeAlias = Literal["scan", "relaxation"]
 Ascent: TypeAlias = Literal["auto", "steepest", "first"]

@@ -14,15 +14,14 @@ from mergebo._typing import Floats, Rows
 from mergebo.acquisition.search import AcquisitionNeighbourhood, local_search
 from mergebo.compiled.adjacency import two_opt
 from mergebo.errors import unknown_choice
+from mergebo.gp import GP, LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, SumMean
+from mergebo.mean import PriorMean, fit_with_prior_mean
+from mergebo.methods.base import History
+from mergebo.methods.batch import Batch
+from mergebo.methods.bayesian import BayesianMethod, acquisition_function, posterior_means, revalue_incumbent
+from mergebo.methods.embedding import PathLengthMean, fit_embedding
 from mergebo.neighbours import MOVES
-from mergebo.optimizers.batches import Batch
-from mergebo.optimizers.bayesian import BayesianMethod, acquisition_function, posterior_means, revalue_incumbent
-from mergebo.optimizers.history import History
-from mergebo.optimizers.mean import PriorMean, fit_with_prior_mean
-from mergebo.sorting import EnumerationMap
-from mergebo.spaces import Binary, Permutation, PermutationSpace, SearchSpace
-from mergebo.surrogate import (
-    GP,
+from mergebo.similarity import (
     Adjacency,
     BinaryCountSimilarity,
     ComparisonSimilarity,
@@ -33,8 +32,8 @@ from mergebo.surrogate import (
     SlotDistances,
     SpearmanRho,
 )
-from mergebo.surrogate.embedding import PathLengthMean, fit_embedding
-from mergebo.surrogate.gp import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, SumMean
+from mergebo.sorting import EnumerationMap
+from mergebo.spaces import Binary, Permutation, PermutationSpace, SearchSpace
 
 STRUCTURES: dict[str, Callable[[int], Sequence[Similarity]]] = {
     "precedence": lambda n: [_mallows(n), ProductSimilarity((_mallows(n), SpearmanRho(n)))],

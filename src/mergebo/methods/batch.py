@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo._typing import Floats, Rows
-from mergebo.surrogate import GP
+from mergebo.gp import GP
 
 Batch: TypeAlias = Literal["fantasies", "thompson", "law"]
 """One after the other, each conditioned on the expected values of those before; Thompson sampling; LAW (determinantal)."""

@@ -1,0 +1,1 @@
+"""Figures. They need the extra `mergebo[plot]`."""
