@@ -9,14 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from rich.progress import Progress
@@ -24,8 +21,8 @@ from rich.progress import Progress
 from mergebo.experiments.jobs import Job, run_job
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import DESIGN, HUNDRED, SMALL, THIEF
-from mergebo.gp import GP, LENGTHSCALE_PRIOR
-from mergebo.methods import auto
+from mergebo.hyperparameters import LENGTHSCALE_PRIOR
+from mergebo.methods import STRUCTURES, Auto, Bayesian, EmbeddingModels, NeighbourhoodSearch, StructureModels, register
 from mergebo.problems import get
 from mergebo.problems.regenerate import solve
 from mergebo.similarity import BinarySimilarity, SlotDistances
@@ -45,60 +42,70 @@ INSTANCES = {"Flow shop 20": range(100, 124)}
 
 @dataclass(frozen=True)
 class Part:
-    """A part of `auto` and how to ablate it: by settings, or by replacing names in its module."""
+    """A part of `auto`, the classes that it can affect, and what `auto` is without it."""
 
     classes: tuple[str, ...]
-    settings: str = ""
-    replacements: dict[str, Any] = field(default_factory=dict)
-    structures: dict[str, Any] = field(default_factory=dict)
-    """Replacements for structures of the same name."""
+    embedding: bool = True
+    improve_tours: bool = True
+    models: dict[str, Any] = field(default_factory=dict)
+    """Changed settings of `StructureModels`."""
 
-    @contextmanager
-    def ablated(self) -> Iterator[None]:
-        """A context in which `auto` lacks the part."""
-        cached = (auto.structure_model, auto.best_variant, auto.fit_embeddings, auto.one_step_ahead_error)
-        for each in cached:
-            each.cache_clear()
-        replaced = patch.multiple(auto, **self.replacements) if self.replacements else nullcontext()
-        with replaced, patch.dict(auto.STRUCTURES, self.structures):
-            yield
-        for each in cached:
-            each.cache_clear()
-
-
-def best_structure(found: Mapping[str, tuple[GP, float]], rng: np.random.Generator) -> GP:
-    """The model of the structure with the largest posterior probability."""
-    return max(found.values(), key=lambda each: each[1])[0]
+    def method(self) -> Bayesian:
+        """`auto` without the part."""
+        full = Auto().bayesian()
+        assert isinstance(full.search, NeighbourhoodSearch)
+        models = StructureModels(**self.models)
+        return replace(
+            full,
+            model=EmbeddingModels(models) if self.embedding else models,
+            search=replace(full.search, improve_tours=self.improve_tours),
+        )
 
 
-PRECEDENCE = auto.STRUCTURES["precedence"]
+def with_variants(name: str, variants: Any) -> dict[str, Any]:
+    """Settings with other variants of one structure."""
+    changed = STRUCTURES | {name: replace(STRUCTURES[name], variants=variants)}
+    return {"structures": tuple(changed.values())}
+
+
+PRECEDENCE = STRUCTURES["precedence"].variants
+WITHOUT_DISTANCES = {"structures": tuple(each for each in STRUCTURES.values() if each.name != "slot-distances")}
 
 PARTS = {
     "everything": Part((*TOURS, *ORDERS, *LARGE_ORDERS, *LAYOUTS, *THIEF)),
-    "item embedding": Part(TOURS, "(embedding=False)"),
-    "starts improved by 2-opt": Part((*TOURS, *THIEF), replacements={"improve_tours": lambda model, rows: rows}),
-    "sampled structure instead of the best one": Part(
-        (*TOURS, *ORDERS, *LAYOUTS), replacements={"sample_structure": best_structure}
-    ),
+    "item embedding": Part(TOURS, embedding=False),
+    "starts improved by 2-opt": Part((*TOURS, *THIEF), improve_tours=False),
+    "sampled structure instead of the best one": Part((*TOURS, *ORDERS, *LAYOUTS), models={"sampled": False}),
     "precedence: Kendall times Spearman": Part(
-        (*ORDERS, *LARGE_ORDERS), structures={"precedence": lambda n: PRECEDENCE(n)[:1]}
+        (*ORDERS, *LARGE_ORDERS), models=with_variants("precedence", lambda n: PRECEDENCE(n)[:1])
     ),
-    "precedence: Kendall alone": Part((*ORDERS, *LARGE_ORDERS), structures={"precedence": lambda n: PRECEDENCE(n)[1:]}),
-    "BIC penalty on lengthscales": Part(ORDERS, replacements={"bic": lambda model: model.neg_log_posterior}),
-    "slot distances on grids": Part(LAYOUTS, structures={"slot-distances": lambda n: [SlotDistances(n)]}),
-    "slot distances": Part(LAYOUTS, "(structures=['precedence','positions','adjacency','directed-adjacency'])"),
-    "kernel on the number of ones": Part(tuple(THIEF), replacements={"BinaryCountSimilarity": BinarySimilarity}),
-    "output warping": Part(tuple(THIEF), replacements={"warp_outputs": lambda values: values}),
-    "longer-lengthscale prior": Part(tuple(THIEF), replacements={"MIXED_PRIOR": LENGTHSCALE_PRIOR}),
+    "precedence: Kendall alone": Part(
+        (*ORDERS, *LARGE_ORDERS), models=with_variants("precedence", lambda n: PRECEDENCE(n)[1:])
+    ),
+    "BIC penalty on lengthscales": Part(ORDERS, models={"penalty": False}),
+    "slot distances on grids": Part(LAYOUTS, models=with_variants("slot-distances", lambda n: [SlotDistances(n)])),
+    "slot distances": Part(LAYOUTS, models=WITHOUT_DISTANCES),
+    "kernel on the number of ones": Part(tuple(THIEF), models={"binary": BinarySimilarity}),
+    "output warping": Part(tuple(THIEF), models={"warped": False}),
+    "longer-lengthscale prior": Part(tuple(THIEF), models={"mixed_prior": LENGTHSCALE_PRIOR}),
 }
 """Parts by name; the first is the whole method."""
+
+
+def method_name(part: str) -> str:
+    """The name under which `auto` without a part is registered."""
+    return f"auto-without-{list(PARTS).index(part)}"
+
+
+for _name, _part in PARTS.items():
+    register(method_name(_name), _part.method)
 
 
 def jobs(part: str) -> list[tuple[str, Job]]:
     """The runs without a part, each with its class."""
     found = []
     for group in PARTS[part].classes:
-        method = "auto" + PARTS[part].settings
+        method = method_name(part)
         for seed in SEEDS:
             if group in THIEF:
                 found.append((group, Job(THIEF[group], method, seed, 55, 5, relabelled=True)))
@@ -112,8 +119,7 @@ def jobs(part: str) -> list[tuple[str, Job]]:
 
 def score(part: str, group: str, job: Job) -> dict[str, Any]:
     """Make one run."""
-    with PARTS[part].ablated():
-        values = run_job(job).values
+    values = run_job(job).values
     random = float(random_search(job.problem, job.budget)[-1])
     (found,) = normalised_score([min(values)], random, reference(job.problem))
     return {"part": part, "group": group, "problem": job.problem, "seed": job.seed, "score": round(float(found), 4)}

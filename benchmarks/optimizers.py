@@ -18,7 +18,7 @@ from harness import Row, best_times, faster, run, seconds
 import mergebo as mb
 from mergebo.acquisition import AcquisitionNeighbourhood, local_search, log_expected_improvement, neighbours
 from mergebo.gp import GP
-from mergebo.methods.models import ModelBased, mallows_orders, merge_orders
+from mergebo.methods import KernelModel, mallows_kernel, merge_kernel
 from mergebo.neighbours import MOVES, move_slots, move_table
 from mergebo.similarity import Adjacency, ARDPositions, ComparisonSimilarity, Footrule, Positions
 from mergebo.sorting import EnumerationMap, MergeMap
@@ -44,7 +44,7 @@ def scanning() -> list[Row]:
     rows = []
     for n, some, target in ((30, 200, 50), (280, 40, 1000)):
         points, values = data(n, 100)
-        model = GP(ModelBased(merge_orders).similarity(mb.PermutationSpace(n)), points, values)
+        model = GP(KernelModel(merge_kernel).similarity(mb.PermutationSpace(n)), points, values)
         best = float(model.y.min())
         acquisition = AcquisitionNeighbourhood(model, log_expected_improvement, best)
         centre = mb.permutations.sample(n, seed=5)
@@ -105,10 +105,10 @@ def ascending() -> list[Row]:
     """Local search of the acquisition from 11 starts, by first improvement and by steepest ascent."""
     rows = []
     for n, count in ((280, 100), (1000, 50)):
-        for name, orders in (("mergebo", merge_orders), ("bops-h", mallows_orders)):
+        for name, orders in (("mergebo", merge_kernel), ("bops-h", mallows_kernel)):
             points, values = data(n, count)
             space = mb.PermutationSpace(n)
-            model = GP(ModelBased(orders).similarity(space), points, values)
+            model = GP(KernelModel(orders).similarity(space), points, values)
             landscape = AcquisitionNeighbourhood(model, log_expected_improvement, float(model.y.min()))
             starts = np.concatenate([points[[values.argmin()]], space.sample_rows(10, seed=1)])
             landscape.best_neighbours(starts[0], 5)  # compiles
@@ -128,7 +128,7 @@ def fitting() -> list[Row]:
     rows = []
     for count, target in ((50, 10), (200, 5)):
         points, values = data(30, count)
-        similarity = ModelBased(merge_orders).similarity(mb.PermutationSpace(30))
+        similarity = KernelModel(merge_kernel).similarity(mb.PermutationSpace(30))
         y = (values - values.mean()) / values.std()
 
         def reference(points=points, y=y) -> None:

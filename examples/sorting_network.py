@@ -17,7 +17,7 @@ import numpy as np
 
 import mergebo as mb
 from mergebo.kernels import ComparisonKernel
-from mergebo.methods import METHODS, with_kernel
+from mergebo.methods import Method, SingleKernel
 from mergebo.plots.style import STYLE
 from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap
 from mergebo.testing import KernelSuite, MapSuite
@@ -105,16 +105,16 @@ redundant = [pair for k, pair in enumerate(pairs) if sorts(pairs[:k] + pairs[k +
 # %% [markdown]
 # ## Optimisation
 #
-# A method is a Gaussian process with a kernel on orders, registered by name. With `view="rank"` the wires are items, and a
-# comparator determines which of two items comes first. `bops-h` compares all pairs.
+# The method is a Gaussian process with this kernel on orders. With `view="rank"` the wires are items, and a comparator
+# determines which of two items comes first. `bops-h` compares all pairs.
 
 # %%
-METHODS["bose-nelson"] = with_kernel(lambda n: ComparisonKernel(network(n), view="rank"))
+bose_nelson_method = SingleKernel(lambda n: ComparisonKernel(network(n), view="rank"))
 BUDGET = 40
 problem = mb.problems.get("lop:planted", n=N, seed=0)
 
 
-def best_values(method: str) -> list[float]:
+def best_values(method: str | Method) -> list[float]:
     """The best value of each run."""
     runs = (
         mb.minimize(problem.evaluate, problem.space, budget=BUDGET, method=method, seed=k) for k in range(arguments.seeds)

@@ -13,9 +13,11 @@ import mergebo as mb
 from mergebo import acquisition, errors
 from mergebo import neighbours as moves_module
 from mergebo import permutations as pm
-from mergebo.acquisition import search
+from mergebo.acquisition import SearchLimits
+from mergebo.acquisition.compound import compound_moves
+from mergebo.acquisition.neighbourhood import top_k
 from mergebo.gp import GP
-from mergebo.methods.models import ModelBased, footrule_orders, mallows_orders, merge_orders
+from mergebo.methods import KernelModel, footrule_kernel, mallows_kernel, merge_kernel
 
 SPACE = mb.PermutationSpace(8)
 
@@ -23,7 +25,7 @@ SPACE = mb.PermutationSpace(8)
 def model() -> GP:
     rows = SPACE.sample_rows(20, seed=0)
     values = pm.kendall(rows, np.arange(8), view="rank").astype(float)
-    return GP(ModelBased(merge_orders).similarity(SPACE), rows, values)
+    return GP(KernelModel(merge_kernel).similarity(SPACE), rows, values)
 
 
 @pytest.mark.slow
@@ -49,7 +51,7 @@ def test_acquisition_functions_against_botorch(name: str, reference: str) -> Non
     function = getattr(analytic, reference)(fitted.to_botorch().eval(), maximize=False, **settings)
     with torch.no_grad():
         expected = function(torch.from_numpy(rows.astype(float)).unsqueeze(1)).numpy()
-    value = acquisition.ACQUISITIONS[name](*fitted.predict_standardised(rows), best)
+    value = acquisition.ACQUISITIONS[name].value(*fitted.predict_standardised(rows), best)
     np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-8)
     assert value.argmax() == expected.argmax()
 
@@ -57,11 +59,11 @@ def test_acquisition_functions_against_botorch(name: str, reference: str) -> Non
 def test_log_ei_is_the_logarithm_and_accurate_where_ei_underflows() -> None:
     mean = np.linspace(-3, 30, 200)
     deviation = np.ones_like(mean)
-    ei = acquisition.expected_improvement(mean, deviation, 0.0)
-    log_ei = acquisition.log_expected_improvement(mean, deviation, 0.0)
+    ei = acquisition.ExpectedImprovement().value(mean, deviation, 0.0)
+    log_ei = acquisition.LogExpectedImprovement().value(mean, deviation, 0.0)
     near = mean < 20
     np.testing.assert_allclose(log_ei[near], np.log(ei[near]), rtol=1e-6)
-    far = acquisition.log_expected_improvement(np.array([50.0, 1e3, 1e5, 1e8]), np.ones(4), 0.0)
+    far = acquisition.LogExpectedImprovement().value(np.array([50.0, 1e3, 1e5, 1e8]), np.ones(4), 0.0)
     assert np.isfinite(far).all()
     assert (np.diff(far) < 0).all()
     assert far[1] == pytest.approx(-0.5e6 - 0.5 * np.log(2 * np.pi) - 2 * np.log(1e3), rel=1e-9)
@@ -94,9 +96,9 @@ def test_neighbours_of_mixed_points() -> None:
 @pytest.mark.parametrize("device", [None, pytest.param("cpu", marks=pytest.mark.needs_torch)])
 def test_a_single_point_has_no_neighbours(device: str | None) -> None:
     space = mb.PermutationSpace(1)
-    fitted = GP(ModelBased(merge_orders).similarity(space), np.zeros((1, 1), int), np.array([1.0]))
+    fitted = GP(KernelModel(merge_kernel).similarity(space), np.zeros((1, 1), int), np.array([1.0]))
     scan = None if device is None else acquisition.DeviceScan(fitted, device)
-    landscape = acquisition.AcquisitionNeighbourhood(fitted, acquisition.expected_improvement, 0.0, device=scan)
+    landscape = acquisition.AcquisitionNeighbourhood(fitted, acquisition.ExpectedImprovement(), 0.0, scanner=scan)
     assert landscape.scan(np.array([0]), "order", "swap").shape == (0,)
     assert [each.shape for each in (scan or fitted).scan(np.array([0]), "order", "swap")] == [(0,), (0,)]
     assert landscape.best_neighbours(np.array([0]), 5).shape == (0, 1)
@@ -123,13 +125,13 @@ def test_one_step_of_local_search_is_the_botorch_argmax(moves: tuple[str, ...]) 
         expected = torch.cat([reference(torch.from_numpy(row.astype(float)).view(1, 1, -1)) for row in around]).numpy()
 
     def value(rows: np.ndarray) -> np.ndarray:
-        return acquisition.log_expected_improvement(*fitted.predict_standardised(rows), best)
+        return acquisition.LogExpectedImprovement().value(*fitted.predict_standardised(rows), best)
 
     for landscape in (
         acquisition.ExhaustiveNeighbourhood(value, SPACE, moves),
-        acquisition.AcquisitionNeighbourhood(fitted, acquisition.log_expected_improvement, best, moves),
+        acquisition.AcquisitionNeighbourhood(fitted, acquisition.LogExpectedImprovement(), best, moves),
     ):
-        _, values = acquisition.local_search(landscape, start, steps=1)
+        _, values = acquisition.local_search(landscape, start, SearchLimits(steps=1))
         assert values[0] == pytest.approx(max(expected.max(), float(value(start)[0])), rel=1e-5)
 
 
@@ -178,7 +180,7 @@ class TestFirstImprovement:
             rows, values = acquisition.local_search(
                 landscape,
                 space.sample_rows(1, seed=seed),
-                steps=10_000,
+                SearchLimits(steps=10_000),
                 rng=np.random.default_rng(seed),
                 sampled_neighbours=count,
             )
@@ -202,16 +204,16 @@ class TestFirstImprovement:
 
         landscape = Counted(value, space, ("swap", "insertion", "reversal"))
         start = space.sample_rows(1, seed=0)
-        settings = {"steps": 1000, "rng": np.random.default_rng(0), "max_full_scans": most}
-        rows, values = acquisition.local_search(landscape, start, **settings)
+        limits, rng = SearchLimits(steps=1000, max_full_scans=most), np.random.default_rng(0)
+        rows, values = acquisition.local_search(landscape, start, limits, rng=rng)
         assert len(scans) <= most
         assert values[0] > value(start)[0] + 20
         assert values[0] == value(rows[:1])[0]
         optimum = np.concatenate([np.arange(30), np.zeros(40, int)])
-        assert acquisition.local_search(landscape, optimum[None], **settings)[0][0].tolist() == optimum.tolist()
+        assert acquisition.local_search(landscape, optimum[None], limits, rng=rng)[0][0].tolist() == optimum.tolist()
 
     def test_the_same_seed_gives_the_same_search(self) -> None:
-        landscape = acquisition.AcquisitionNeighbourhood(model(), acquisition.log_expected_improvement, -1.0)
+        landscape = acquisition.AcquisitionNeighbourhood(model(), acquisition.LogExpectedImprovement(), -1.0)
         starts = SPACE.sample_rows(3, seed=1)
         found = [
             acquisition.local_search(landscape, starts, rng=np.random.default_rng(seed), sampled_neighbours=5)[0]
@@ -225,7 +227,7 @@ class TestFirstImprovement:
         space = mb.PermutationSpace(150)
         problem = mb.problems.get("tsp:random", n=150)
         rows = space.sample_rows(40, seed=0)
-        fitted = GP(ModelBased(mallows_orders).similarity(space), rows, problem.evaluate(rows))
+        fitted = GP(KernelModel(mallows_kernel).similarity(space), rows, problem.evaluate(rows))
         scans = []
 
         class Counted(acquisition.AcquisitionNeighbourhood):
@@ -233,12 +235,12 @@ class TestFirstImprovement:
                 scans.append(row)
                 return super().scan(row, variable, move)
 
-        landscape = Counted(fitted, acquisition.log_expected_improvement, float(fitted.y.min()))
+        landscape = Counted(fitted, acquisition.LogExpectedImprovement(), float(fitted.y.min()))
         starts = np.concatenate([rows[[fitted.y.argmin()]], space.sample_rows(3, seed=2)])
-        _, steepest = acquisition.local_search(landscape, starts, screening_steps=3)
+        _, steepest = acquisition.local_search(landscape, starts, SearchLimits(screening_steps=3))
         most = len(scans)
         found, first = acquisition.local_search(
-            landscape, starts, screening_steps=3, rng=np.random.default_rng(0), min_improvement=1e-3
+            landscape, starts, SearchLimits(screening_steps=3, min_improvement=1e-3), rng=np.random.default_rng(0)
         )
         assert first[0] >= steepest[0] - 0.05
         assert len(scans) - most < most / 2
@@ -273,10 +275,10 @@ def test_compound_moves_are_two_four_eight_disjoint_changes_that_are_feasible_to
     pairs = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 9), (6, 7), (8, 9), (10, 11)]  # the second and the fifth overlap others
     two, four = [1, 0, 3, 2, *range(4, 12)], [1, 0, 3, 2, 5, 4, 7, 6, *range(8, 12)]
     free = mb.PermutationSpace(12)
-    assert [each.tolist() for each in search.compound_moves(row, swaps(row, pairs), free)] == [two, four]
+    assert [each.tolist() for each in compound_moves(row, swaps(row, pairs), free)] == [two, four]
     assert row.tolist() == list(range(12))
     constrained = mb.PermutationSpace(12, before=[(2, 3)])  # the third swap would violate it
-    assert [each.tolist() for each in search.compound_moves(row, swaps(row, pairs), constrained)] == [
+    assert [each.tolist() for each in compound_moves(row, swaps(row, pairs), constrained)] == [
         [1, 0, 2, 3, 5, 4, *range(6, 12)],
         [1, 0, 2, 3, 5, 4, 7, 6, 9, 8, 10, 11],
     ]
@@ -289,9 +291,9 @@ def test_the_best_disjoint_moves_are_made_together(moves: tuple[str, ...]) -> No
     space = mb.PermutationSpace(n)
     rows = space.sample_rows(15, seed=0)
     values = pm.kendall(rows, np.arange(n), view="rank").astype(float)
-    fitted = GP(ModelBased(mallows_orders).similarity(space), rows, values)
+    fitted = GP(KernelModel(mallows_kernel).similarity(space), rows, values)
     landscape = acquisition.AcquisitionNeighbourhood(
-        fitted, acquisition.log_expected_improvement, float(fitted.y.min()), moves
+        fitted, acquisition.LogExpectedImprovement(), float(fitted.y.min()), moves
     )
     row = rows[3]
     around = np.concatenate([row[moves_module.move_table(n, kind)] for kind in moves])
@@ -316,8 +318,8 @@ def test_the_best_disjoint_moves_are_made_together(moves: tuple[str, ...]) -> No
 def test_every_variable_is_moved_whatever_its_column() -> None:
     space = mb.Space(dose=mb.Integer(1, 9), picks=mb.Binary(3), route=mb.Permutation(4), salt=mb.Choice(["Na", "K"]))
     rows = space.sample_rows(12, seed=0)
-    fitted = GP(ModelBased(merge_orders).similarity(space), rows, rows[:, 0] + rows[:, 4] + 0.1 * rows[:, 1])
-    landscape = acquisition.AcquisitionNeighbourhood(fitted, acquisition.log_expected_improvement, 0.0)
+    fitted = GP(KernelModel(merge_kernel).similarity(space), rows, rows[:, 0] + rows[:, 4] + 0.1 * rows[:, 1])
+    landscape = acquisition.AcquisitionNeighbourhood(fitted, acquisition.LogExpectedImprovement(), 0.0)
     around = landscape.best_neighbours(rows[0], 3)
     moved = {name for name, where in space.slices.items() if (around[:, where] != rows[0, where]).any()}
     assert moved == set(space.variables)
@@ -325,9 +327,9 @@ def test_every_variable_is_moved_whatever_its_column() -> None:
 
 def test_the_top_k_include_indistinguishable_values() -> None:
     values = np.array([0.0, 2.0, 1.0, 0.9995, -np.inf, 1.0, 0.5, -np.inf])
-    assert search.top_k(values, 2).tolist() == [1, 2, 3, 5]
-    assert search.top_k(values, 8).tolist() == [0, 1, 2, 3, 5, 6]
-    assert search.top_k(np.full(3, -np.inf), 2).tolist() == []
+    assert top_k(values, 2).tolist() == [1, 2, 3, 5]
+    assert top_k(values, 8).tolist() == [0, 1, 2, 3, 5, 6]
+    assert top_k(np.full(3, -np.inf), 2).tolist() == []
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
@@ -341,9 +343,9 @@ def test_a_search_ends_when_it_improves_too_little(scale: float) -> None:
     landscape = acquisition.ExhaustiveNeighbourhood(value, space)
     start = np.arange(30)[::-1][None].copy()
     assert acquisition.local_search(landscape, start)[1][0] == scale
-    short = acquisition.local_search(landscape, start, min_improvement=1e-3)[1][0]
+    short = acquisition.local_search(landscape, start, SearchLimits(min_improvement=1e-3))[1][0]
     assert value(start)[0] < short < scale
-    assert acquisition.local_search(landscape, start, min_improvement=1.5e-4)[1][0] == scale
+    assert acquisition.local_search(landscape, start, SearchLimits(min_improvement=1.5e-4))[1][0] == scale
 
 
 def test_of_equal_values_the_first_visited_comes_first() -> None:
@@ -351,7 +353,7 @@ def test_of_equal_values_the_first_visited_comes_first() -> None:
     starts = space.sample_rows(300, seed=0)
     value = starts[:, 0] % 2
     rows, values = acquisition.local_search(
-        acquisition.ExhaustiveNeighbourhood(lambda rows: rows[:, 0] % 2.0, space), starts, steps=0
+        acquisition.ExhaustiveNeighbourhood(lambda rows: rows[:, 0] % 2.0, space), starts, SearchLimits(steps=0)
     )
     assert (np.diff(values) <= 0).all()
     np.testing.assert_array_equal(rows, np.concatenate([starts[value == 1], starts[value == 0]]))
@@ -373,7 +375,10 @@ def test_the_number_of_full_scans_per_search() -> None:
     for count in (0, 1, 2):
         scanned.clear()
         acquisition.local_search(
-            landscape, np.arange(9)[None, ::-1].copy(), rng=np.random.default_rng(0), max_full_scans=count
+            landscape,
+            np.arange(9)[None, ::-1].copy(),
+            SearchLimits(max_full_scans=count),
+            rng=np.random.default_rng(0),
         )
         assert len(scanned) == count
 
@@ -400,8 +405,8 @@ def test_rank_view_kernels_are_invariant_to_relabelling() -> None:
     values = pm.kendall(rows, np.arange(8), view="rank").astype(float)
     labels = pm.sample(8, seed=5)
     test = SPACE.sample_rows(10, seed=6)
-    for orders, same in ((mallows_orders, True), (merge_orders, False)):
-        similarity = ModelBased(orders).similarity(SPACE)
+    for orders, same in ((mallows_kernel, True), (merge_kernel, False)):
+        similarity = KernelModel(orders).similarity(SPACE)
         before = GP(similarity, rows, values).predict(test)[0]
         after = GP(similarity, labels[rows], values).predict(labels[test])[0]
         assert np.allclose(before, after, rtol=1e-4) is same
@@ -417,16 +422,16 @@ class TestRelaxation:
         ],
         ids=["orders", "mixed", "several of each"],
     )
-    @pytest.mark.parametrize("orders", [merge_orders, mallows_orders])
+    @pytest.mark.parametrize("orders", [merge_kernel, mallows_kernel])
     def test_codes_have_the_acquisition_value_and_gradients_are_right(self, space, orders) -> None:
         rows = space.sample_rows(15, seed=0)
         values = rows[:, 0] + 0.1 * rows[:, -1]
-        fitted = GP(ModelBased(orders).similarity(space), rows, values)
+        fitted = GP(KernelModel(orders).similarity(space), rows, values)
         relaxed = acquisition.Relaxation(fitted, float(fitted.y.min()))
         codes = relaxed.features(rows)
         test = space.sample_rows(5, seed=3)
         corners = np.concatenate(relaxed.features(test), axis=1)
-        expected = acquisition.log_expected_improvement(*fitted.predict_standardised(test), relaxed.best)
+        expected = acquisition.LogExpectedImprovement().value(*fitted.predict_standardised(test), relaxed.best)
         np.testing.assert_allclose([-relaxed.value(corner, codes)[0] for corner in corners], expected, rtol=1e-6)
         for inside in np.random.default_rng(0).uniform(0, 1, corners.shape)[:2]:
             error = check_grad(lambda v: relaxed.value(v, codes)[0], lambda v: relaxed.value(v, codes)[1], inside)
@@ -454,7 +459,7 @@ class TestRelaxation:
 
     def test_needs_codes_that_decode(self) -> None:
         rows = SPACE.sample_rows(5, seed=0)
-        fitted = GP(ModelBased(footrule_orders).similarity(SPACE), rows, rows[:, 0].astype(float))
+        fitted = GP(KernelModel(footrule_kernel).similarity(SPACE), rows, rows[:, 0].astype(float))
         with pytest.raises(errors.UnsupportedError, match="codes that can be decoded"):
             acquisition.Relaxation(fitted, 0.0)
 

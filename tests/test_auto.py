@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,21 +14,14 @@ import mergebo as mb
 from mergebo.compiled.adjacency import edge_gradients, two_opt
 from mergebo.errors import ArgumentError, UnsupportedError
 from mergebo.gp import GP
-from mergebo.methods import auto
-from mergebo.methods.auto import (
-    Auto,
-    Dataset,
-    best_variant,
-    fit_embeddings,
-    improve_tours,
-    one_step_ahead_error,
-    select_embedding,
-    structure_model,
-    warp_outputs,
-    weigh_structures,
-)
-from mergebo.methods.base import History
-from mergebo.methods.embedding import PathLengthMean, distances, fit_embedding
+from mergebo.hyperparameters import negative_log_posterior
+from mergebo.mean import PathLengthMean, path_costs
+from mergebo.methods import STRUCTURES, Auto, Dataset, EmbeddingModels, History, StructureModels
+from mergebo.methods.dataset import Cache
+from mergebo.methods.embedding import fit_embedding
+from mergebo.methods.search import NeighbourhoodSearch
+from mergebo.methods.structures import MAX_FITTED, SMALL_WIDTH, find_structures
+from mergebo.methods.tours import improve_tours
 from mergebo.neighbours import MOVES, move_table
 from mergebo.similarity import Adjacency, Product
 
@@ -38,13 +34,7 @@ def make_history(problem: str, count: int, seed: int = 0) -> History:
 
 
 def make_dataset(problem: str, count: int, seed: int = 0) -> Dataset:
-    history = make_history(problem, count, seed)
-    return Dataset.of(history.space, history.rows, history.values)
-
-
-def clear_caches() -> None:
-    for each in (structure_model, best_variant, fit_embeddings, one_step_ahead_error):
-        each.cache_clear()
+    return StructureModels().dataset(make_history(problem, count, seed))
 
 
 # ------------------------------------------------------------------------------------------------------------ embeddings
@@ -63,10 +53,11 @@ def test_only_cyclic_orders_get_an_embedding_although_other_structures_have_all_
     for symmetry, expected in (((), False), (("cycle", "reversal"), True)):
         space = mb.PermutationSpace(10, symmetry=symmetry)
         rows = space.encode(list(tours.space.sample_rows(70, seed=0)))
-        found = weigh_structures(known := Dataset.of(space, rows, tours.evaluate_rows(rows)))
-        without = {name: (model, 0.0 if name in auto.EMBEDDABLE else 1.0) for name, (model, _) in found.items()}
-        assert select_embedding(known, found) is not None
-        assert (select_embedding(known, without) is not None) is expected
+        models, known = EmbeddingModels(), Dataset(space, rows, tours.evaluate_rows(rows))
+        found = models.structures.weigh(known)
+        without = {name: (model, 0.0 if STRUCTURES[name].embeddable else 1.0) for name, (model, _) in found.items()}
+        assert models.select(known, found) is not None
+        assert (models.select(known, without) is not None) is expected
 
 
 @given(n=st.integers(2, 9), seed=st.integers(0, 99), cyclic=st.booleans(), ends=st.sampled_from([1, 2]))
@@ -126,7 +117,7 @@ def test_an_embedding_recovers_the_coordinates(directed: bool) -> None:
         for share in (0.3, 0.1, 0.02):
             found = fit_embedding(orders, y, np.eye(200) / share, found, variance=1 - share, cyclic=True, steps=200)
         apart = np.triu_indices(n, 1)
-        assert np.corrcoef(distances(found)[apart], truth.costs[apart])[0, 1] > 0.95
+        assert np.corrcoef(path_costs(found)[apart], truth.costs[apart])[0, 1] > 0.95
 
 
 def test_a_model_with_a_mean_function_models_the_residual() -> None:
@@ -168,7 +159,7 @@ def test_a_model_with_a_mean_function_models_the_residual() -> None:
     ],
 )
 def test_the_most_probable_structure_is_that_of_the_problem(problem: str, structure: str) -> None:
-    found = weigh_structures(make_dataset(problem, 80))
+    found = StructureModels().weigh(make_dataset(problem, 80))
     assert max(found, key=lambda name: found[name][1]) == structure
     assert sum(weight for _, weight in found.values()) == pytest.approx(1)
 
@@ -183,32 +174,23 @@ def test_grids_are_recognised(columns: int) -> None:
     rows = mb.permutations.sample(n, 96, seed=columns)
     ranks = mb.permutations.invert(rows)
     values = np.array([(flows * slot_distances[np.ix_(rank, rank)]).sum() for rank in ranks])
-    assert best_variant(Dataset.of(mb.PermutationSpace(n), rows, values), "slot-distances") == columns - 1
+    known = Dataset(mb.PermutationSpace(n), rows, values)
+    assert StructureModels().variant(known, STRUCTURES["slot-distances"]) == columns - 1
 
 
 def test_large_points_with_binary_choices() -> None:
     known = make_history("ttp:random(n=40,seed=1)", 12)
     row = Auto().propose(known, np.random.default_rng(0))
-    assert known.space.width > auto.SMALL_WIDTH
+    assert known.space.width > SMALL_WIDTH
     assert sorted(row[:40].tolist()) == list(range(40))
     assert set(row[40:].tolist()) <= {0, 1}
     assert row.tobytes() not in known.tried
 
 
-def test_output_warping_is_monotone_and_compresses_large_values() -> None:
-    values = np.array([3.0, 1.0, 2.0, 1000.0])
-    found = warp_outputs(values)
-    assert found.argsort().tolist() == values.argsort().tolist()
-    assert found.min() == 0
-    assert found[3] < 250 * found[0]
-    np.testing.assert_array_equal(warp_outputs(np.full(3, 7.0)), np.zeros(3))
-    np.testing.assert_allclose(warp_outputs(1e6 * values - 5), found)
-
-
 @pytest.mark.parametrize("structure", ["adjacency", "directed-adjacency", "precedence"])
 def test_improved_tours_have_better_posterior_means(structure: str) -> None:
     known = make_dataset("ttp:random(n=12,seed=2)", 40)
-    model = structure_model(known, structure)
+    model = StructureModels().model(known, STRUCTURES[structure])
     rows = known.space.sample_rows(20, seed=1)
     found = improve_tours(model, rows)
     np.testing.assert_array_equal(found[:, 12:], rows[:, 12:])
@@ -223,13 +205,11 @@ def test_improved_tours_have_better_posterior_means(structure: str) -> None:
 
 @pytest.mark.slow
 def test_the_negative_log_posterior_is_what_was_minimised() -> None:
-    from mergebo.gp import negative_log_posterior
-
     for problem in ("lop:planted(n=9,seed=1)", "ttp:random(n=9,seed=1)"):  # of one variable and of two: their priors differ
-        for model, _ in weigh_structures(make_dataset(problem, 30)).values():
+        for model, _ in StructureModels().weigh(make_dataset(problem, 30)).values():
             distances, logs = model.similarity.distances(model.rows, model.rows), model.hyperparameters.logs
             assert model.neg_log_posterior == pytest.approx(
-                negative_log_posterior(logs, distances, model.y, prior=model.prior)[0]
+                negative_log_posterior(logs, distances, model.y, priors=model.priors)[0]
             )
 
 
@@ -237,21 +217,32 @@ def test_the_negative_log_posterior_is_what_was_minimised() -> None:
 def test_proposals_do_not_depend_on_caches() -> None:
     known = make_history("tsp:random(n=10,seed=3)", 32)
 
-    def proposal() -> list[int]:
-        found: list[int] = Auto().propose(known, np.random.default_rng(1)).tolist()
+    def proposal(history: History) -> list[int]:
+        found: list[int] = Auto().propose(history, np.random.default_rng(1)).tolist()
         return found
 
-    first = proposal()
-    again = proposal()
-    clear_caches()
-    assert first == again == proposal()
+    first = proposal(known)
+    assert proposal(known) == first
+    assert proposal(replace(known, cache=Cache())) == first
+
+
+@pytest.mark.slow
+def test_caches_belong_to_the_optimizer_and_are_freed_with_it() -> None:
+    problem = mb.problems.get("tsp:random(n=8,seed=3)")
+    optimizer = mb.minimize(problem.evaluate, problem.space, budget=12, initial=8).optimizer
+    gc.collect()
+    before = sum(isinstance(each, GP) for each in gc.get_objects())
+    assert before > 0
+    del optimizer
+    gc.collect()
+    assert not any(isinstance(each, GP) for each in gc.get_objects())
 
 
 def test_one_step_ahead_errors_do_not_depend_on_later_observations() -> None:
     longer, shorter = (make_dataset("tsp:random(n=10,seed=3)", count) for count in (34, 30))
-    expected = one_step_ahead_error(shorter, ("adjacency",), "adjacency", 0.9)
-    clear_caches()
-    assert one_step_ahead_error(longer.first(30), ("adjacency",), "adjacency", 0.9) == expected
+    adjacency = STRUCTURES["adjacency"]
+    expected = EmbeddingModels().error(shorter, adjacency, 0.9)
+    assert EmbeddingModels().error(longer.first(30), adjacency, 0.9) == expected
 
 
 @pytest.mark.slow
@@ -268,9 +259,9 @@ def test_it_is_ahead_of_the_published_kernels_on_tours() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [30, auto.MAX_FITTED + 5])
+@pytest.mark.parametrize("count", [30, MAX_FITTED + 5])
 def test_many_results_and_many_items(count: int) -> None:
-    for n in (7, auto.SMALL_WIDTH + 10):
+    for n in (7, SMALL_WIDTH + 10):
         known = make_history(f"lop:planted(n={n},seed=1)", count)
         row = Auto().propose(known, np.random.default_rng(0))
         assert sorted(row.tolist()) == list(range(n))
@@ -280,7 +271,9 @@ def test_many_results_and_many_items(count: int) -> None:
 def test_very_large_neighbourhoods_are_scanned_less_often() -> None:
     mixed = mb.Space(route=mb.Permutation(280), picks=mb.Binary(837))
     spaces = [mb.Space(picks=mb.Binary(100)), mixed, *map(mb.PermutationSpace, (300, 1000, 5000))]
-    assert [auto.max_full_scans(space) for space in spaces] == [6, 6, 6, 2, 1]
+    search = Auto().bayesian().search
+    assert isinstance(search, NeighbourhoodSearch)
+    assert [search.limits_for(space).max_full_scans for space in spaces] == [6, 6, 6, 2, 1]
 
 
 @pytest.mark.slow
@@ -302,9 +295,9 @@ def test_batches_with_an_embedding() -> None:
 
 
 def test_slow_structures_are_used_if_there_are_no_others() -> None:
-    known = make_dataset(f"lop:planted(n={auto.SMALL_WIDTH + 1},seed=1)", 12)
-    assert list(weigh_structures(known, ("slot-distances",))) == ["slot-distances"]
-    assert list(weigh_structures(known, ("positions", "slot-distances"))) == ["positions"]
+    known = make_dataset(f"lop:planted(n={SMALL_WIDTH + 1},seed=1)", 12)
+    for names, expected in ((["slot-distances"], "slot-distances"), (["positions", "slot-distances"], "positions")):
+        assert list(StructureModels(find_structures(names)).weigh(known)) == [expected]
 
 
 def test_mistakes_are_explained() -> None:

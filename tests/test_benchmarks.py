@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mergebo.experiments.jobs import Job, run_job
 from mergebo.permutations import kendall, sample
 from mergebo.sorting import MergeMap
 
@@ -33,3 +34,15 @@ def test_the_ablation_table_in_the_docs_matches_the_records() -> None:
     rows = [json.loads(line) for line in ablation.RESULTS.read_text().splitlines()]
     assert ablation.table(rows) in (Path(__file__).parents[1] / "docs" / "auto.md").read_text()
     assert {row["part"] for row in rows} == set(ablation.PARTS)
+
+
+@pytest.mark.parametrize("part", ablation.PARTS)
+def test_the_ablation_runs_without_each_part(part: str) -> None:
+    job = Job("tsp:random(n=7,seed=1)", ablation.method_name(part), seed=0, budget=12, initial=6)
+    assert len(run_job(job).values) == 12
+
+
+def test_auto_without_nothing_is_auto() -> None:
+    jobs = [Job("ttp:random(n=7,seed=1)", name, 0, 14, 6) for name in ("auto", ablation.method_name("everything"))]
+    first, second = (run_job(job).values for job in jobs)
+    assert first == second

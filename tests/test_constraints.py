@@ -17,8 +17,7 @@ from scipy.stats import chisquare
 import mergebo as mb
 from mergebo import acquisition, errors
 from mergebo.gp import GP
-from mergebo.methods import METHODS
-from mergebo.methods.models import ModelBased, footrule_orders, mallows_orders
+from mergebo.methods import METHODS, KernelModel, footrule_kernel, mallows_kernel
 from mergebo.neighbours import MOVES, feasible_moves, move_slots, move_table, random_neighbours
 from mergebo.testing import SpaceSuite, strategies
 
@@ -489,14 +488,14 @@ class TestSearch:
     @pytest.mark.parametrize(
         "kind", ["before", "slots", "adjacency", "predicate", "repeated", "cycle", "ring", "subset", "mixed"]
     )
-    @pytest.mark.parametrize("orders", [mallows_orders, footrule_orders])
+    @pytest.mark.parametrize("orders", [mallows_kernel, footrule_kernel])
     def test_best_neighbours_agree_with_enumeration(self, kind: str, orders: Any) -> None:
         space = SPACES[kind]
         rows = space.sample_rows(15, seed=0)
         values = np.array([objective(space, space.decode(row)) for row in rows])
-        model = GP(ModelBased(orders).similarity(space), rows, values)
+        model = GP(KernelModel(orders).similarity(space), rows, values)
         scanned = acquisition.AcquisitionNeighbourhood(
-            model, acquisition.log_expected_improvement, float(model.y.min()), tuple(MOVES)
+            model, acquisition.LogExpectedImprovement(), float(model.y.min()), tuple(MOVES)
         )
         listed = acquisition.ExhaustiveNeighbourhood(scanned.value, space, tuple(MOVES))
         for row in rows[:5]:
@@ -522,12 +521,12 @@ class TestSearch:
         space = mb.PermutationSpace(n, **options)
         rows = space.sample_rows(12, seed=1)
         values = mb.problems.get("tsp:random", n=n).evaluate_rows(rows)
-        model = GP(ModelBased(mallows_orders).similarity(space), rows, values)
+        model = GP(KernelModel(mallows_kernel).similarity(space), rows, values)
         neighbourhood = acquisition.AcquisitionNeighbourhood(
-            model, acquisition.log_expected_improvement, float(model.y.min()), tuple(MOVES)
+            model, acquisition.LogExpectedImprovement(), float(model.y.min()), tuple(MOVES)
         )
         rng = np.random.default_rng(0) if first else None
-        visited, found = acquisition.local_search(neighbourhood, rows[:2], steps=12, rng=rng)
+        visited, found = acquisition.local_search(neighbourhood, rows[:2], acquisition.SearchLimits(steps=12), rng=rng)
         np.testing.assert_array_equal(space.feasible_rows(visited), visited)
         assert found[0] > neighbourhood.value(rows[:2]).max()
 
@@ -552,10 +551,10 @@ class TestChosenItems:
     @pytest.mark.parametrize("structure", ["precedence", "positions", "adjacency", "directed-adjacency"])
     @pytest.mark.parametrize("which", [0, -1])
     def test_distances(self, structure: str, which: int) -> None:
-        from mergebo.methods.auto import STRUCTURES
+        from mergebo.methods import STRUCTURES
 
         order = mb.Permutation(7, choose=3)
-        similarity = STRUCTURES[structure](7)[which].for_variable(order)
+        similarity = STRUCTURES[structure].variants(7)[which].for_variable(order)
         rng = np.random.default_rng(0)
         a, b = order.sample((30,), rng), order.sample((20,), rng)
         distances = similarity.distance(a, b).reshape(similarity.num_lengthscales, 30, 20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,9 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import mergebo as mb
-from mergebo.explain.report import STRUCTURE_DESCRIPTIONS, Effect, Explanation, explain
+from mergebo.explain import Effect, Explanation, explain
 from mergebo.gp import GP
-from mergebo.methods import METHODS
-from mergebo.methods.auto import STRUCTURES, best_variant, structure_model
+from mergebo.methods import METHODS, STRUCTURES, EmbeddingModels, Structure, StructureModels
 from mergebo.methods.base import History, enumerate_rows
 from mergebo.similarity import Positions, Product
 
@@ -118,7 +118,7 @@ def test_standard_deviations_are_calibrated_where_the_model_is_right() -> None:
     space = mb.PermutationSpace(5)
     every = enumerate_rows(space)
     ranks = mb.permutations.invert(every)
-    prior = np.exp(-2.0 * Product.of(space, lambda n: STRUCTURES["precedence"](n)[0]).distances(every, every)[0])
+    prior = np.exp(-2.0 * Product.of(space, lambda n: STRUCTURES["precedence"].variants(n)[0]).distances(every, every)[0])
     rng = np.random.default_rng(0)
     draws = np.linalg.cholesky(prior + 1e-9 * np.eye(len(every))) @ rng.normal(size=(len(every), 8))
     ratios = []
@@ -280,8 +280,16 @@ def test_the_text_of_an_effect() -> None:
     assert effect.lower_bound == pytest.approx(3.14159 - 1.624)
 
 
-def test_every_structure_has_a_description() -> None:
-    assert set(STRUCTURES) < set(STRUCTURE_DESCRIPTIONS)
+def test_a_structure_of_ones_own_is_explained() -> None:
+    """With its own words, and the effects that show it."""
+    mine = Structure("slots", STRUCTURES["positions"].variants, "where everything is", "position")
+    space = mb.PermutationSpace(6)
+    rows = space.sample_rows(60, seed=0)
+    values = mb.permutations.invert(rows) @ np.array([5.0, 0, 0, 0, 0, -2.0])
+    found = explain(make_history(space, rows, values), "minimize", EmbeddingModels(StructureModels((mine,))))
+    assert found.structures == {"slots": 1.0}
+    assert found.kind == "position"
+    assert "What matters is where everything is" in str(found)
 
 
 @pytest.mark.slow
@@ -299,8 +307,47 @@ def test_the_figure_has_its_panels(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_same_results_give_the_same_explanation() -> None:
     first = explained("qap:nug-like(n=8,seed=1)", 30)
-    structure_model.cache_clear()
-    best_variant.cache_clear()
     again = explained("qap:nug-like(n=8,seed=1)", 30)
     assert first.effects == again.effects
     assert first.structures == again.structures
+
+
+# ------------------------------------------------------------------------------------------------------- one dataset for all
+
+
+BINARY = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
+
+
+def count_models() -> int:
+    gc.collect()
+    return sum(isinstance(each, GP) for each in gc.get_objects())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beliefs", [(), [mb.beliefs.before(0, 1)]], ids=["no beliefs", "beliefs"])
+@pytest.mark.parametrize("space", [BINARY, mb.PermutationSpace(6)], ids=["binary", "orders"])
+def test_the_models_that_propose_also_recommend_and_explain(space: mb.Space | mb.PermutationSpace, beliefs: list) -> None:
+    """With the same transform of the values and the same prior mean, so nothing is fitted again."""
+    optimizer = mb.Optimizer(space, seed=2, initial=10, noisy=True, beliefs=beliefs, embedding=False)
+    rng = np.random.default_rng(0)
+    for _ in range(14):
+        trial = optimizer.ask()
+        row = space.encode(trial.point)
+        optimizer.tell(trial, float(row @ np.arange(len(row)) + rng.normal()))
+    optimizer.ask()
+    before = count_models()
+    assert before > 0
+    assert optimizer.best is not None
+    optimizer.explain()
+    assert count_models() == before
+
+
+def test_effects_are_in_the_units_of_the_values() -> None:
+    """Also where models see warped values: the number of ones matters much more than the order here."""
+    rows = BINARY.sample_rows(80, seed=1)
+    values = 1000.0 * rows[:, 5:].sum(axis=1) + rows[:, 0]
+    found = explain(make_history(BINARY, rows, values), "minimize")
+    effects = {effect.description: effect for effect in found.of_kind("choice")}
+    for k in range(4):
+        effect = effects[f"picks {k} is 1"]
+        assert abs(effect.estimate - 1000) < max(300, 4 * effect.std)

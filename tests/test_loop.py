@@ -22,13 +22,14 @@ from scipy.stats import lognorm
 import mergebo as mb
 from against_botorch import log_evidence
 from mergebo import beliefs, errors
-from mergebo.acquisition.functions import ACQUISITIONS, NoisyAcquisition
-from mergebo.gp import GP, NOISE_PRIOR, negative_log_posterior
+from mergebo.acquisition import ACQUISITIONS, AfterMeasurement
+from mergebo.gp import GP
+from mergebo.hyperparameters import NOISE_PRIOR, negative_log_posterior
 from mergebo.mean import PriorMean
-from mergebo.methods import METHODS, BatchMethod, History
-from mergebo.methods.auto import Auto, Dataset, weigh_structures
+from mergebo.methods import Auto, BatchMethod, Dataset, History, StructureModels
 from mergebo.methods.batch import acquisition_weights, greedy_determinant, law_batch
-from mergebo.methods.bayesian import condition_on_pending, revalue_incumbent
+from mergebo.methods.bayesian import condition_on_pending
+from mergebo.methods.search import revalue_incumbent
 from mergebo.neighbours import MOVES, move_table
 from mergebo.pareto import AUGMENTATION, chebyshev_scalarise, hypervolume, non_dominated, reference_point
 from mergebo.similarity import Positions, Product
@@ -490,7 +491,7 @@ class TestNoise:
         rows = np.array([trial.point for trial in optimizer.trials])
         values = np.array([-trial.value for trial in optimizer.trials])
         mean, square = np.zeros(len(rows)), np.zeros(len(rows))
-        for model, weight in weigh_structures(Dataset.of(optimizer.space, rows, values, noisy=True)).values():
+        for model, weight in StructureModels().weigh(Dataset(optimizer.space, rows, values, noisy=True)).values():
             one, deviation = model.predict(rows)
             mean += weight * one
             square += weight * (one**2 + deviation**2)
@@ -529,7 +530,7 @@ class TestNoise:
         measured = value + np.sqrt(noise) * rng.normal(size=200_000)
         after = mean + deviation**2 / (deviation**2 + noise) * (measured - mean)
         slow = np.maximum(0.2 - after, 0)
-        fast = NoisyAcquisition(ACQUISITIONS["ei"], noise)(np.array([mean]), np.array([deviation]), 0.2)[0]
+        fast = AfterMeasurement(ACQUISITIONS["ei"], noise).value(np.array([mean]), np.array([deviation]), 0.2)[0]
         assert fast == pytest.approx(slow.mean(), abs=6 * slow.std() / np.sqrt(200_000) + 1e-4)
 
     def test_the_incumbent_is_worth_its_chance_to_fall_behind(self) -> None:
@@ -539,7 +540,7 @@ class TestNoise:
         values = np.array([objective(row) for row in rows])
         known = History(space, rows, values, rows[:0], rows[:0], 3, noisy=True)
         model = GP(Product.of(space, Positions), rows, values, noise=0.3)
-        function = NoisyAcquisition(ACQUISITIONS["ei"], 0.3)
+        function = AfterMeasurement(ACQUISITIONS["ei"], 0.3)
         means = model.predict_standardised(rows)[0]
         first, second = rows[means.argmin()], np.sort(means)[1]
         ordered, found = revalue_incumbent(rows, np.arange(len(rows), 0.0, -1), function, model, known)
@@ -571,7 +572,7 @@ class TestNoise:
             assert trial.point.tolist() != failed.point.tolist()
             optimizer.tell(trial, 1.0)
 
-    def test_repeated_measurements_and_given_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_repeated_measurements_and_given_noise(self) -> None:
         space = mb.PermutationSpace(items=["a", "b", "c", "d"])
         optimizer = mb.Optimizer(space, "bops-h", initial=4)
         points = [["a", "b", "c", "d"], ["b", "a", "c", "d"], ["d", "c", "b", "a"]]
@@ -592,8 +593,7 @@ class TestNoise:
                 np.testing.assert_array_equal(history.noise_std, [np.nan, np.nan, np.nan, 0.4, np.nan])
                 return history.untried_row(rng)
 
-        monkeypatch.setitem(METHODS, "recorder", (Recorder, {}))
-        mb.Optimizer.from_state(optimizer.state() | {"method": "recorder"}).ask()
+        mb.Optimizer.from_state(optimizer.state() | {"method": None}, method=Recorder()).ask()
         with pytest.raises(errors.TrialError, match="to add another measurement, tell its point"):
             optimizer.tell(0, 1.0)
         loaded = through_json(optimizer)

@@ -16,15 +16,17 @@ from scipy.optimize import approx_fprime, check_grad
 import mergebo as mb
 from against_botorch import log_evidence
 from mergebo import acquisition, errors
-from mergebo.acquisition.functions import ACQUISITIONS, NoisyAcquisition, gradient_of
-from mergebo.gp import GP, negative_log_posterior, standardize
+from mergebo.acquisition import ACQUISITIONS, AfterMeasurement
+from mergebo.gp import GP
+from mergebo.hyperparameters import Priors, negative_log_posterior
+from mergebo.methods import mallows_kernel
 from mergebo.methods.base import enumerate_rows
-from mergebo.methods.models import mallows_orders
 from mergebo.methods.turbo import from_cube, to_cube
 from mergebo.neighbours import MOVES, move_table, neighbourhoods, random_neighbours, steps
 from mergebo.similarity import CategoricalSimilarity, NumericSimilarity, Product
 from mergebo.spaces import Numeric, Space
 from mergebo.testing import strategies as our
+from mergebo.transforms import standardize
 
 MIXED = mb.Space(
     order=mb.Permutation(5),
@@ -46,7 +48,7 @@ def loss(point: dict[str, Any]) -> float:
 def model(how: Any = "product", count: int = 25, space: Space = MIXED) -> GP:
     rows = space.sample_rows(count, seed=0)
     values = np.array([loss(space.decode(row)) for row in rows])
-    return GP(Product.of(space, mallows_orders).combined(how), rows, values)
+    return GP(Product.of(space, mallows_kernel).combined(how), rows, values)
 
 
 # --------------------------------------------------------------------------------------------------------------- spaces
@@ -238,10 +240,10 @@ class TestCombinations:
 
     def test_the_gradient_of_the_fit_is_right_and_vanishes_at_the_optimum(self, how: str) -> None:
         rows = MIXED.sample_rows(18, seed=0)
-        similarity = Product.of(MIXED, mallows_orders).combined(how)  # type: ignore[arg-type]
+        similarity = Product.of(MIXED, mallows_kernel).combined(how)  # type: ignore[arg-type]
         distances, terms = similarity.distances(rows, rows), [term.lengthscales for term in similarity.terms]
         y, _, _ = standardize(np.array([loss(MIXED.decode(row)) for row in rows]))
-        args = (distances, y, True, (0.0, 1.0), terms)
+        args = (distances, y, True, Priors(), terms)
         logs = np.random.default_rng(1).normal(-0.5, 0.5, len(distances) + len(terms) + 1)
         error = check_grad(
             lambda at: negative_log_posterior(at, *args)[0], lambda at: negative_log_posterior(at, *args)[1], logs
@@ -292,14 +294,14 @@ def test_a_sum_learns_additive_effects_from_few_observations() -> None:
     rows, test = space.sample_rows(25, seed=0), space.sample_rows(300, seed=1)
     error = {}
     for how in ("product", "sum", "both"):
-        fitted = GP(Product.of(space, mallows_orders).combined(how), rows, value(rows))  # type: ignore[arg-type]
+        fitted = GP(Product.of(space, mallows_kernel).combined(how), rows, value(rows))  # type: ignore[arg-type]
         error[how] = np.mean((fitted.predict(test)[0] - value(test)) ** 2)
     assert error["sum"] < error["product"]
     assert error["both"] < error["product"]
 
 
 def test_combinations_of_a_single_variable_are_the_same() -> None:
-    product = Product.of(mb.PermutationSpace(5), mallows_orders)
+    product = Product.of(mb.PermutationSpace(5), mallows_kernel)
     assert all(product.combined(how) is product for how in ("product", "sum", "both"))  # type: ignore[arg-type]
 
 
@@ -314,10 +316,10 @@ def test_combinations_of_a_single_variable_are_the_same() -> None:
 def test_gradients_of_acquisition_functions(
     name: str, noise: float | None, mean: float, deviation: float, best: float
 ) -> None:
-    function = ACQUISITIONS[name] if noise is None else NoisyAcquisition(ACQUISITIONS[name], noise)
-    by_mean, by_deviation = gradient_of(function)(np.array([mean]), np.array([deviation]), best)
+    function = ACQUISITIONS[name] if noise is None else AfterMeasurement(ACQUISITIONS[name], noise)
+    by_mean, by_deviation = function.gradient(np.array([mean]), np.array([deviation]), best)
     step = 1e-6
-    around = function(
+    around = function.value(
         np.array([mean + step, mean - step, mean, mean]), np.r_[[deviation] * 2, deviation + step, deviation - step], best
     )
     assert by_mean[0] == pytest.approx((around[0] - around[1]) / (2 * step), rel=1e-3, abs=1e-4)

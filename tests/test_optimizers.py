@@ -11,7 +11,8 @@ import pytest
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.methods import METHODS, PROTOCOLS, Method, make_method, protocol, with_kernel
+from mergebo.experiments.protocols import PROTOCOLS, protocol
+from mergebo.methods import METHODS, Method, SingleKernel, make_method, register
 from mergebo.methods.turbo import Turbo, from_cube, to_cube
 from mergebo.testing import MethodSuite
 
@@ -67,24 +68,36 @@ class TestCustomKernels:
     @pytest.mark.slow
     @pytest.mark.parametrize("custom", [True, False])
     @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
-    def test_the_same_kernel_gives_the_same_method(self, custom: bool, space, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_same_kernel_gives_the_same_method(self, custom: bool, space) -> None:
         kernel = discord() if custom else mb.kernels.MallowsKernel
-        monkeypatch.setitem(METHODS, "mine", with_kernel(lambda n: kernel(n, view="rank")))
-        found, expected = (mb.Optimizer(space, name, seed=3, initial=6) for name in ("mine", "bops-h"))
+        mine = SingleKernel(lambda n: kernel(n, view="rank"))
+        found, expected = (mb.Optimizer(space, method, seed=3, initial=6) for method in (mine, "bops-h"))
         assert drive(found, 14) == drive(expected, 14)
-        restored = mb.Optimizer.from_state(found.state())
+        with pytest.raises(errors.ArgumentError, match=r"SingleKernel.*is not saved: pass it again"):
+            mb.Optimizer.from_state(found.state())
+        restored = mb.Optimizer.from_state(found.state(), method=mine)
         assert space.encode(restored.ask().point).tolist() == space.encode(expected.ask().point).tolist()
 
-    def test_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(METHODS, "mine", with_kernel(discord(), acquisition="ucb"))
+    def test_a_registered_kernel_has_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("mergebo.methods.registry.METHODS", dict(METHODS))
+        register("mine", SingleKernel, kernel=discord(), acquisition="ucb")
         assert make_method("mine", random_starts=3).acquisition == "ucb"  # type: ignore[attr-defined]
+        with pytest.raises(errors.ArgumentError, match="mine has the settings moves, incumbents"):
+            make_method("mine", acquisition="ei")
+        optimizer = mb.Optimizer(MIXED, "mine", seed=3, initial=6)
+        drive(optimizer, 7)
+        restored = mb.Optimizer.from_state(json.loads(json.dumps(optimizer.state())))
+        assert MIXED.encode(restored.ask().point).tolist() == MIXED.encode(optimizer.ask().point).tolist()
 
     def test_other_kernels_are_rejected(self) -> None:
         from gpytorch.kernels import RBFKernel
 
         for kernel in (mb.kernels.KendallKernel, mb.kernels.ARDPositionKernel, lambda n: RBFKernel(), lambda n: n):
             with pytest.raises(errors.ArgumentError, match=r"PermutationKernel.*for n = 3; others go into a BoTorch model"):
-                with_kernel(kernel)
+                SingleKernel(kernel)
+            with pytest.raises(errors.ArgumentError, match="others go into a BoTorch model"):
+                register("mine", SingleKernel, kernel=kernel)
+        assert "mine" not in METHODS
 
 
 def test_auto_is_the_default_and_states_keep_their_method() -> None:

@@ -13,7 +13,7 @@ import mergebo as mb
 from against_botorch import DEVICES
 from mergebo import acquisition
 from mergebo.gp import GP
-from mergebo.methods.models import ModelBased
+from mergebo.methods import KernelModel, SingleKernel
 from mergebo.methods.registry import METHODS
 from mergebo.neighbours import MOVES, exchange_sequence, move_slots
 from mergebo.similarity import (
@@ -34,7 +34,7 @@ from mergebo.sorting import EnumerationMap, MergeMap, NetworkMap, RandomComparis
 from mergebo.testing import strategies as our
 
 ORDERS = {
-    **{name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased},
+    **{name: info.fixed["kernel"] for name, info in METHODS.items() if info.make is SingleKernel},
     "position": Positions,
     "adjacency": Adjacency,
 }
@@ -243,10 +243,10 @@ def test_scanned_values_agree_with_evaluation(method: str, space) -> None:
     """Acquisition values of a scan, and its best neighbour, agree with evaluating all neighbours."""
     rows = space.sample_rows(25, seed=0)
     values = np.random.default_rng(0).normal(size=25) + rows[:, 0]
-    model = GP(ModelBased(ORDERS[method]).similarity(space), rows, values)
+    model = GP(KernelModel(ORDERS[method]).similarity(space), rows, values)
     best = float(model.y.min())
     moves = tuple(MOVES)
-    scanned = acquisition.AcquisitionNeighbourhood(model, acquisition.log_expected_improvement, best, moves)
+    scanned = acquisition.AcquisitionNeighbourhood(model, acquisition.LogExpectedImprovement(), best, moves)
     enumerated = acquisition.ExhaustiveNeighbourhood(scanned.value, space, moves)
     for centre in space.sample_rows(4, seed=5):
         scans = [
@@ -270,7 +270,7 @@ def test_device_scan_is_the_scan(method: str, device: str) -> None:
     """Means and deviations computed by torch, on every available device and in several chunks, agree with prediction."""
     space = mb.Space(a=mb.Permutation(6), b=mb.Binary(4), c=mb.Permutation(5))
     rows = space.sample_rows(25, seed=0)
-    model = GP(ModelBased(ORDERS[method]).similarity(space), rows, np.random.default_rng(0).normal(size=25) + rows[:, 0])
+    model = GP(KernelModel(ORDERS[method]).similarity(space), rows, np.random.default_rng(0).normal(size=25) + rows[:, 0])
     scan = acquisition.DeviceScan(model, device, max_entries=3000)
     centre = space.sample_rows(seed=5)
     moves = tuple(MOVES)
@@ -282,7 +282,7 @@ def test_device_scan_is_the_scan(method: str, device: str) -> None:
     mean, deviation = model.predict_standardised(acquisition.neighbours(centre, space, moves))
     np.testing.assert_allclose(np.concatenate([m for m, _ in found]), mean, atol=2e-3)
     np.testing.assert_allclose(np.concatenate([d for _, d in found]), deviation, atol=2e-3)
-    scanned = acquisition.AcquisitionNeighbourhood(model, acquisition.log_expected_improvement, float(model.y.min()), moves)
+    scanned = acquisition.AcquisitionNeighbourhood(model, acquisition.LogExpectedImprovement(), float(model.y.min()), moves)
     on_device = acquisition.AcquisitionNeighbourhood(scanned.model, scanned.function, scanned.best, moves, scan)
     best, expected = (scanned.value(each.best_neighbours(centre, 5)).max() for each in (on_device, scanned))
     assert best == pytest.approx(expected, rel=1e-9)

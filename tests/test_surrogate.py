@@ -12,8 +12,9 @@ from scipy.optimize import check_grad
 import mergebo as mb
 from against_botorch import check_posterior, evidence, log_evidence
 from mergebo import errors
-from mergebo.gp import GP, Hyperparameters, cholesky_with_jitter, fit, negative_log_posterior, standardize
-from mergebo.methods.models import ModelBased
+from mergebo.gp import GP, cholesky_with_jitter
+from mergebo.hyperparameters import Hyperparameters, fit, negative_log_posterior
+from mergebo.methods import KernelModel, SingleKernel
 from mergebo.methods.registry import METHODS
 from mergebo.similarity import (
     Adjacency,
@@ -26,9 +27,10 @@ from mergebo.similarity import (
     SpearmanRho,
 )
 from mergebo.spaces import SearchSpace
+from mergebo.transforms import standardize
 
 ORDERS = {
-    **{name: settings["orders"] for name, (kind, settings) in METHODS.items() if kind is ModelBased},
+    **{name: info.fixed["kernel"] for name, info in METHODS.items() if info.make is SingleKernel},
     "position": Positions,
     "slot-distances": SlotDistances,
     "adjacency": Adjacency,
@@ -37,7 +39,7 @@ MIXED = mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))
 
 
 def product(space: SearchSpace, name: str = "mergebo") -> Product:
-    return ModelBased(ORDERS[name]).similarity(space)
+    return KernelModel(ORDERS[name]).similarity(space)
 
 
 def data(space: SearchSpace, count: int = 18, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

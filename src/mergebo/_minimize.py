@@ -27,6 +27,7 @@ import numpy as np
 from mergebo._progress import progress_bar
 from mergebo.errors import ArgumentError, ExhaustedError, UnsupportedError
 from mergebo.explain.report import Explanation
+from mergebo.methods.base import Method
 from mergebo.optimizer import Optimizer
 from mergebo.pareto import ParetoFront
 from mergebo.spaces import SearchSpace
@@ -79,7 +80,7 @@ def minimize(
     space: SearchSpace,
     *,
     budget: int,
-    method: str = "auto",
+    method: str | Method = "auto",
     seed: int = 0,
     initial: int | None = None,
     time_limit: float | None = None,
@@ -100,7 +101,8 @@ def minimize(
     code. For pure Python pass an `executor` such as `ProcessPoolExecutor(4)` or Dask's `client.get_executor()`. If a run
     with workers ends early, running evaluations are completed and recorded, except after Ctrl-C.
 
-    Further settings are those of `Optimizer` and of the method.
+    The method is a name or an object such as `mb.methods.Auto(embedding=False)`. Further settings are those of `Optimizer`
+    and, with a name, those of the method.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ArgumentError(f"budget must be a number of evaluations, at least 1, got {budget!r}")
@@ -108,7 +110,7 @@ def minimize(
     _check_picklable(objective, executor)
     optimizer = Optimizer(space, method, seed=seed, initial=min(20, budget) if initial is None else initial, **settings)
     clock = _Clock(time_limit)
-    with _bar(progress, budget, method) as advance:
+    with _bar(progress, budget, optimizer.method_name) as advance:
 
         def after(trial: Trial) -> bool:
             """Show progress and call the callback; whether the run is to end."""

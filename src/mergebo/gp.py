@@ -1,170 +1,45 @@
 """A Gaussian process on precomputed distances: the same model as BoTorch's `SingleTaskGP`, without torch.
 
-The kernel is `s exp(-sum_f d_f / (2 l_f^2))`, or a sum of such terms, plus noise on the diagonal, with a constant mean. The
-noise is learned, or given for all values or for each of them. Distances between the points are computed once; a fit then
-costs one Cholesky factorisation per step. `to_botorch` returns the model as a `SingleTaskGP`; tests check that mean,
-variance and marginal likelihood agree.
+`mergebo.hyperparameters` has the kernel, the priors and the fit. The noise is learned, or given for all values or for each
+of them. `to_botorch` returns the model as a `SingleTaskGP`; tests check that mean, variance and marginal likelihood agree.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import strmm
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 
 from mergebo._typing import Floats, Rows
-from mergebo.errors import ArgumentError, UnsupportedError, extra
+from mergebo.errors import UnsupportedError, extra
+from mergebo.hyperparameters import (
+    MIN_NOISE,
+    Hyperparameters,
+    Priors,
+    fit,
+    noise_variances,
+    outputscale_prior,
+)
+from mergebo.mean import MeanFunction
 from mergebo.similarity.base import Product, Sum, split
+from mergebo.transforms import standardize
 
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
 
+__all__ = ["GP", "cholesky_with_jitter"]
+
 logger = logging.getLogger(__name__)
 
-Prior: TypeAlias = tuple[float, float]
-"""Mean and standard deviation of the logarithm of a hyperparameter."""
-
-LENGTHSCALE_PRIOR: Prior = (-0.5, 1.0)
-"""Default prior of l. Distances are normalised, so it means the same for every n and every kernel."""
-OUTPUTSCALE_PRIOR = (0.0, 1.0)
-"""Prior of the kernel's variance s, for standardised values."""
-NOISE_PRIOR = (-6.0, 2.0)
-"""Prior of the noise variance: small, but wide enough for the data to override it."""
-NOISY_PRIOR = (-1.5, 1.0)
-"""Prior of the noise variance of noisy values: without repeated measurements, nothing else tells noise from roughness."""
-MIN_NOISE = 1e-6
-"""Smallest noise variance, as in BoTorch: it keeps matrices invertible when points repeat."""
 MAX_NOISE_STD = 1e6
 """Largest noise standard deviation of a measurement, in standard deviations of the values; larger ones are clipped."""
 
 MIN_VARIANCE = 1e-12
 """Smallest posterior variance: rounding could make variances negative."""
-
-BOUNDS = ((-4.0, 4.0), (-4.0, 4.0), (np.log(MIN_NOISE), 2.0))
-"""Bounds of log l, log s and log noise."""
-
-
-@dataclass(frozen=True)
-class Hyperparameters:
-    """The fitted hyperparameters, for standardised values."""
-
-    lengthscales: tuple[float, ...]
-    """Lengthscales of all terms, one term after the other."""
-    outputscale: float
-    noise: float
-    extra_outputscales: tuple[float, ...] = ()
-    """Outputscales of further terms, if the kernel is a sum."""
-
-    @property
-    def outputscales(self) -> tuple[float, ...]:
-        """Outputscales of all terms."""
-        return (self.outputscale, *self.extra_outputscales)
-
-    @property
-    def variance(self) -> float:
-        """Prior variance of a value."""
-        return sum(self.outputscales)
-
-    @property
-    def logs(self) -> Floats:
-        return np.log([*self.lengthscales, *self.outputscales, self.noise])
-
-    @classmethod
-    def of_logs(cls, logs: Floats, terms: int = 1) -> Hyperparameters:
-        *others, noise = np.exp(logs).tolist()
-        lengthscales, (outputscale, *further) = others[:-terms], others[-terms:]
-        return cls(tuple(lengthscales), outputscale, noise, tuple(further))
-
-
-def standardize(values: Floats) -> tuple[Floats, float, float]:
-    """Values with mean 0 and standard deviation 1, and their original mean and deviation; equal values become zeros."""
-    mean = float(values.mean())
-    std = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    if not std > 1e-12 * max(1e-300, abs(mean)):
-        std = 1.0
-    return (values - mean) / std, mean, std
-
-
-def negative_log_posterior(
-    logs: Floats,
-    distances: Floats,
-    y: Floats,
-    learns_noise: bool = True,
-    prior: Prior = LENGTHSCALE_PRIOR,
-    terms: Sequence[int] | None = None,
-    fixed_noise: Floats | None = None,
-    noise_prior: Prior = NOISE_PRIOR,
-) -> tuple[float, Floats]:
-    """Negative log marginal likelihood and log prior of log hyperparameters, and the gradient; fixed noise has no prior.
-
-    The constant mean takes its best value given the others (generalised least squares), so its derivative is zero. `terms`
-    are the numbers of distances of each term of a sum; a product has one. `fixed_noise` are noise variances of single
-    values, nan where the common one applies.
-    """
-    count, factors = len(y), len(distances)
-    terms = terms or [factors]
-    log_outputscales, log_noise = logs[factors:-1], logs[-1]
-    rates = np.exp(-2 * logs[:factors])
-    signals = [
-        np.exp(log_outputscale - 0.5 * np.tensordot(own, each, axes=1))
-        for log_outputscale, own, each in zip(log_outputscales, split(rates, terms), split(distances, terms), strict=True)
-    ]
-    covariance = sum(signals[1:], signals[0].copy())
-    covariance.flat[:: count + 1] += noise_variances(np.exp(log_noise), fixed_noise)
-    # LAPACK is column-major: the transpose of a symmetric matrix is passed without a copy.
-    factor, failed = dpotrf(covariance.T, lower=1, overwrite_a=1)
-    if failed:
-        return np.inf, np.zeros_like(logs)
-    log_determinant = 2 * np.log(factor.diagonal()).sum()
-    by_ones, by_y = dpotrs(factor, np.stack([np.ones(count), y]).T, lower=1)[0].T
-    constant = by_ones @ y / by_ones.sum()
-    alpha = by_y - constant * by_ones
-    value = 0.5 * ((y - constant) @ alpha + log_determinant + count * np.log(2 * np.pi))
-    # With G = K^-1 - alpha alpha^T, the derivative along dK is half the sum of all entries of G * dK. K^-1 is returned as
-    # one triangle, so sums over it count twice, the diagonal once.
-    triangle = dpotri(factor, lower=1, overwrite_c=1)[0].T
-    gradient = np.empty(len(logs))
-    common = slice(None) if fixed_noise is None else np.isnan(fixed_noise)
-    gradient[-1] = 0.5 * np.exp(log_noise) * (triangle.diagonal()[common].sum() - alpha[common] @ alpha[common])
-    first = 0
-    for term, (signal, own) in enumerate(zip(signals, terms, strict=True)):
-        weighted = triangle * signal
-        gradient[factors + term] = weighted.sum() - 0.5 * np.trace(weighted) - 0.5 * alpha @ signal @ alpha
-        for k in range(first, first + own):
-            gradient[k] = rates[k] * (np.vdot(weighted, distances[k]) - 0.5 * alpha @ (signal * distances[k]) @ alpha)
-        first += own
-    prior_value, prior_gradient = _negative_log_prior(logs, learns_noise, prior, len(terms), noise_prior)
-    return float(value + prior_value), gradient + prior_gradient
-
-
-def _negative_log_prior(
-    logs: Floats, learns_noise: bool, prior: Prior, terms: int, noise_prior: Prior
-) -> tuple[float, Floats]:
-    """Negative log prior of log hyperparameters, and its gradient."""
-    value, gradient = 0.0, np.zeros(len(logs))
-    priors = _priors(len(logs) - terms - 1, prior, terms, noise_prior)
-    for k, (mean, deviation) in enumerate(priors[: None if learns_noise else -1]):
-        # Log-normal densities, as GPyTorch writes them: of the parameter, not of its logarithm.
-        value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
-        gradient[k] = (logs[k] - mean) / deviation**2 + 1
-    return value, gradient
-
-
-def _priors(factors: int, prior: Prior, terms: int, noise_prior: Prior) -> list[Prior]:
-    return [prior] * factors + [outputscale_prior(terms)] * terms + [noise_prior]
-
-
-def outputscale_prior(terms: int) -> Prior:
-    """Prior of the outputscale of each term of a kernel: the terms share the variance."""
-    mean, deviation = OUTPUTSCALE_PRIOR
-    return mean - float(np.log(terms)), deviation
 
 
 def cholesky_with_jitter(covariance: Floats) -> Floats:
@@ -176,98 +51,6 @@ def cholesky_with_jitter(covariance: Floats) -> Floats:
         except np.linalg.LinAlgError:
             jitter = max(1e-8, 10 * jitter)
             logger.debug("covariance of %d points is not positive definite; adding jitter %g", len(covariance), jitter)
-
-
-def noise_variances(common: float, fixed_noise: Floats | None) -> Any:
-    """Noise variance of each value: its own where known, else the common one."""
-    return common if fixed_noise is None else np.where(np.isnan(fixed_noise), common, fixed_noise)
-
-
-def check_noise(noise: float | None) -> None:
-    """Raise an error unless `noise` is None or a variance that keeps matrices invertible."""
-    if noise is not None and not (isinstance(noise, int | float) and MIN_NOISE <= noise < np.inf):
-        raise ArgumentError(
-            f"noise must be a variance of standardised values, at least {MIN_NOISE:g}, or None to learn it, got {noise!r}"
-        )
-
-
-def fit(
-    distances: Floats,
-    y: Floats,
-    start: Hyperparameters | None = None,
-    *,
-    noise: float | None = None,
-    prior: Prior = LENGTHSCALE_PRIOR,
-    terms: Sequence[int] | None = None,
-    fixed_noise: Floats | None = None,
-    noise_prior: Prior = NOISE_PRIOR,
-) -> Hyperparameters:
-    """Maximum a posteriori hyperparameters, by L-BFGS from several starts; robust to degenerate data.
-
-    The noise variance is one of them unless it is fixed: for all values by `noise`, or for each by `fixed_noise`, which may
-    be nan for some. `terms` as in `negative_log_posterior`.
-    """
-    check_noise(noise)
-    factors = len(distances)
-    terms = terms or [factors]
-    bounds = [BOUNDS[0]] * factors + [BOUNDS[1]] * len(terms) + [BOUNDS[2]]
-    if noise is not None:
-        bounds[-1] = (np.log(noise), np.log(noise))
-    prior_means = np.array([mean for mean, _ in _priors(factors, prior, len(terms), noise_prior)])
-    lengths, scales = prior_means[:factors], prior_means[factors:-1]
-    starts = [prior_means, np.array([*lengths - 1, *scales, -1.0]), np.array([*lengths + 1, *scales + 0.5, -8.0])]
-    if start is not None:
-        starts.insert(0, start.logs)
-    box = np.array(bounds).T
-
-    def descend(logs: Floats, steps: int) -> tuple[float, Floats]:
-        options = {"maxiter": steps, "ftol": 1e-8, "gtol": 1e-4}
-        found = minimize(
-            negative_log_posterior,
-            logs,
-            args=(distances, y, noise is None, prior, terms, fixed_noise, noise_prior),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options=options,
-        )
-        return (float(found.fun), found.x) if np.isfinite(found.fun) else (np.inf, logs)
-
-    # A few iterations from each start select the best basin; only that one is optimised to convergence.
-    _, best = min((descend(np.clip(each, *box), 3) for each in starts), key=lambda pair: pair[0])
-    return Hyperparameters.of_logs(descend(best, 60)[1], len(terms))
-
-
-class MeanFunction(Protocol):
-    """The mean function of standardised values; the Gaussian process models the residual."""
-
-    def value(self, rows: Rows) -> Floats:
-        """The mean at rows."""
-        ...
-
-    def changes(self, row: Rows, variable: str, move: str) -> Floats:
-        """Differences of the mean at all neighbours of a row, by one kind of move of one variable, to that at the row."""
-        ...
-
-
-@dataclass(frozen=True)
-class SumMean:
-    """The sum of several mean functions."""
-
-    parts: tuple[MeanFunction, ...]
-
-    @staticmethod
-    def parts_of(mean_function: MeanFunction | None) -> tuple[MeanFunction, ...]:
-        """The summands of a mean function."""
-        return (
-            () if mean_function is None else mean_function.parts if isinstance(mean_function, SumMean) else (mean_function,)
-        )
-
-    def value(self, rows: Rows) -> Floats:
-        return sum((part.value(rows) for part in self.parts), np.zeros(len(rows)))
-
-    def changes(self, row: Rows, variable: str, move: str) -> Floats:
-        return np.asarray(sum(part.changes(row, variable, move) for part in self.parts))
 
 
 class GP:
@@ -283,25 +66,22 @@ class GP:
         noise: float | None = None,
         mean_function: MeanFunction | None = None,
         scaling: tuple[float, float] | None = None,
-        prior: Prior = LENGTHSCALE_PRIOR,
+        priors: Priors = Priors(),
         noise_std: Floats | None = None,
-        noise_prior: Prior = NOISE_PRIOR,
     ) -> None:
         """Fit the hyperparameters unless given. The noise variance (of standardised values) is learned unless given.
 
         `noise_std` are the standard deviations of single values, in their units, nan where unknown. If all are known, no
         noise is learned, and further values are assumed to have their mean noise variance.
 
-        Values are standardised by their own mean and standard deviation, unless `scaling` gives others. `prior` is that of
-        the lengthscales, `noise_prior` that of the learned noise.
+        Values are standardised by their own mean and standard deviation, unless `scaling` gives others.
         """
         self.similarity = similarity
         self.terms = [term.lengthscales for term in similarity.terms]
         self.rows = rows
         self.noise_std = noise_std
         self.mean_function = mean_function
-        self.prior = prior
-        self.noise_prior = noise_prior
+        self.priors = priors
         values = np.asarray(values, np.float64)
         self.y, self.y_mean, self.y_std = standardize(values)
         if scaling is not None:
@@ -319,10 +99,9 @@ class GP:
             distances,
             residuals,
             noise=noise,
-            prior=prior,
+            priors=priors,
             terms=self.terms,
             fixed_noise=self.fixed_noise,
-            noise_prior=noise_prior,
         )
         covariance = self._covariance(distances) + np.diag(self.noise_variances)
         factor = cholesky_with_jitter(covariance)
@@ -338,7 +117,7 @@ class GP:
         white = self.chol_inverse @ (self.residuals - self.constant_mean)
         value = 0.5 * (white @ white + len(white) * np.log(2 * np.pi)) - np.log(self.chol_inverse.diagonal()).sum()
         logs, learns_noise = self.hyperparameters.logs, self.noise is None
-        return float(value + _negative_log_prior(logs, learns_noise, self.prior, len(self.terms), self.noise_prior)[0])
+        return float(value + self.priors.negative_log(logs, len(self.terms), learns_noise)[0])
 
     @property
     def noise_variances(self) -> Floats:
@@ -465,9 +244,8 @@ class GP:
             noise=self.noise,
             mean_function=self.mean_function,
             scaling=(self.y_mean, self.y_std),
-            prior=self.prior,
+            priors=self.priors,
             noise_std=None if self.noise_std is None else np.concatenate([self.noise_std, np.full(len(rows), np.nan)]),
-            noise_prior=self.noise_prior,
         )
 
     def to_botorch(self) -> SingleTaskGP:
@@ -492,7 +270,7 @@ class GP:
         learns_noise = self.noise is None and self.fixed_noise is None
         if learns_noise:
             constraint = GreaterThan(MIN_NOISE)
-            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*self.noise_prior), noise_constraint=constraint)}
+            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*self.priors.noise), noise_constraint=constraint)}
         else:
             noise = {"train_Yvar": torch.from_numpy(self.noise_variances).unsqueeze(-1)}
         model = SingleTaskGP(
@@ -506,7 +284,7 @@ class GP:
         for kernel, outputscale in zip(scaled, self.hyperparameters.outputscales, strict=True):
             kernel.outputscale = outputscale
             for factor in getattr(kernel.base_kernel, "kernels", [kernel.base_kernel]):
-                factor.register_prior("lengthscale_prior", LogNormalPrior(*self.prior), "lengthscale")
+                factor.register_prior("lengthscale_prior", LogNormalPrior(*self.priors.lengthscale), "lengthscale")
                 factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
         if learns_noise:
             model.likelihood.noise = max(self.hyperparameters.noise, MIN_NOISE * (1 + 1e-6))

@@ -1,9 +1,10 @@
-"""The prior mean: beliefs and a heuristic as features of a linear mean function whose weights are learned.
+"""Mean functions of standardised values: linear in beliefs and a heuristic, path lengths, and sums of these.
 
-Every feature has mean 0 and standard deviation 1 over random points. Its weight, in standardised values, has a normal
-prior: the feature is expected to help, but may not, or may do the opposite. The weights come from a Bayesian linear
-regression that treats all unexplained variance as noise, so a few observations hardly move them and many override the
-prior. The Gaussian process models the residual.
+Beliefs and a heuristic are the features of a linear mean function whose weights are learned. Every feature has mean 0 and
+standard deviation 1 over random points. Its weight, in standardised values, has a normal prior: the feature is expected to
+help, but may not, or may do the opposite. The weights come from a Bayesian linear regression that treats all unexplained
+variance as noise, so a few observations hardly move them and many override the prior. The Gaussian process models the
+residual.
 """
 
 from __future__ import annotations
@@ -11,28 +12,62 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from mergebo._typing import Floats, Rows
 from mergebo.beliefs import Belief
+from mergebo.compiled.adjacency import SMOOTH, edge_sums
+from mergebo.compiled.walks import cost_steps
 from mergebo.errors import ArgumentError
-from mergebo.gp import GP, standardize
-from mergebo.neighbours import move_table, replaced, steps
-from mergebo.similarity.base import Product, Sum
+from mergebo.neighbours import exchange_sequence, move_slots, move_table, replaced, steps
 from mergebo.spaces import Permutation, SearchSpace
+from mergebo.transforms import standardize
+
+__all__ = ["LinearMean", "MeanFunction", "PathLengthMean", "PriorMean", "SumMean"]
 
 PRIOR_WEIGHT = 0.7
 """Share of the values' standard deviation that all features together are expected to explain."""
 PRIOR_STD = 1.0
 """Prior standard deviation of a weight relative to its prior mean: one time in six its sign is wrong."""
-BENEFIT = 1.0
-"""Loss of log posterior up to which the prior mean is kept: with few observations such differences mean little."""
 REFERENCE_ROWS = 1000
 """Random points over which features are standardised."""
 MAX_CACHED = 1 << 16
 """Size of the cache of the heuristic's values: searches visit the same points again."""
+
+
+class MeanFunction(Protocol):
+    """The mean function of standardised values; the Gaussian process models the residual."""
+
+    def value(self, rows: Rows) -> Floats:
+        """The mean at rows."""
+        ...
+
+    def changes(self, row: Rows, variable: str, move: str) -> Floats:
+        """Differences of the mean at all neighbours of a row, by one kind of move of one variable, to that at the row."""
+        ...
+
+
+@dataclass(frozen=True)
+class SumMean:
+    """The sum of several mean functions."""
+
+    parts: tuple[MeanFunction, ...]
+
+    @staticmethod
+    def parts_of(mean_function: MeanFunction | None) -> tuple[MeanFunction, ...]:
+        """The summands of a mean function."""
+        return (
+            () if mean_function is None else mean_function.parts if isinstance(mean_function, SumMean) else (mean_function,)
+        )
+
+    def value(self, rows: Rows) -> Floats:
+        return sum((part.value(rows) for part in self.parts), np.zeros(len(rows)))
+
+    def changes(self, row: Rows, variable: str, move: str) -> Floats:
+        return np.asarray(sum(part.changes(row, variable, move) for part in self.parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +159,32 @@ class LinearMean:
         return self.value(replaced(row, where, around)) - self.value(row[None])
 
 
-def fit_with_prior_mean(
-    similarity: Product | Sum, rows: Rows, values: Floats, prior_mean: PriorMean | None, **settings: Any
-) -> GP:
-    """A model with the prior mean as its mean function, unless the observations make the plain model more probable."""
-    plain = GP(similarity, rows, values, **settings)
-    if prior_mean is None:
-        return plain
-    informed = GP(similarity, rows, values, mean_function=prior_mean.mean_function(rows, values), **settings)
-    return informed if informed.neg_log_posterior <= plain.neg_log_posterior + BENEFIT else plain
+def path_costs(coordinates: Floats) -> Floats:
+    """Distances from the exit of each item to the entry of each other; `coordinates` is `(ends, n, 2)`.
+
+    With one kind of ends, exit and entry coincide and distances are symmetric.
+    """
+    return np.asarray(np.sqrt(cdist(coordinates[0], coordinates[-1], "sqeuclidean") + SMOOTH))
+
+
+@dataclass(frozen=True, eq=False)
+class PathLengthMean:
+    """Mean function of orders: the length of the path through the items' coordinates."""
+
+    coordinates: Floats
+    cyclic: bool
+
+    @cached_property
+    def costs(self) -> Floats:
+        """The length of each step."""
+        return path_costs(self.coordinates)
+
+    def value(self, rows: Rows) -> Floats:
+        out = np.empty(len(rows))
+        edge_sums(np.ascontiguousarray(rows, np.int64), self.costs, self.cyclic, out)
+        return out
+
+    def changes(self, row: Rows, variable: str, move: str) -> Floats:
+        out = np.empty(len(move_slots(len(row), move)))
+        cost_steps(np.ascontiguousarray(row, np.int64), self.costs, self.cyclic, exchange_sequence(len(row), move)[0], out)
+        return out

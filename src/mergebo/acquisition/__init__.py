@@ -3,25 +3,34 @@
 from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.functions import (
     ACQUISITIONS,
-    expected_improvement,
-    log_expected_improvement,
-    log_probability_of_improvement,
-    lower_confidence_bound,
+    AcquisitionFunction,
+    AfterMeasurement,
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+    LowerConfidenceBound,
+    acquisition_function,
 )
+from mergebo.acquisition.local_search import Landscape, SearchLimits, local_search
+from mergebo.acquisition.neighbourhood import AcquisitionNeighbourhood, ExhaustiveNeighbourhood, Scanner, neighbours
 from mergebo.acquisition.relaxation import Relaxation
-from mergebo.acquisition.search import AcquisitionNeighbourhood, ExhaustiveNeighbourhood, Landscape, local_search, neighbours
 
 __all__ = [
     "ACQUISITIONS",
+    "AcquisitionFunction",
     "AcquisitionNeighbourhood",
+    "AfterMeasurement",
     "DeviceScan",
     "ExhaustiveNeighbourhood",
+    "ExpectedImprovement",
     "Landscape",
+    "LogExpectedImprovement",
+    "LogProbabilityOfImprovement",
+    "LowerConfidenceBound",
     "Relaxation",
-    "expected_improvement",
+    "Scanner",
+    "SearchLimits",
+    "acquisition_function",
     "local_search",
-    "log_expected_improvement",
-    "log_probability_of_improvement",
-    "lower_confidence_bound",
     "neighbours",
 ]

@@ -14,11 +14,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mergebo._typing import Floats, Rows
-from mergebo.acquisition.functions import log_expected_improvement, log_improvement_gradient
+from mergebo.acquisition.functions import LogExpectedImprovement
 from mergebo.errors import UnsupportedError
 from mergebo.gp import GP
 from mergebo.permutations import invert
 from mergebo.similarity import BinarySimilarity, ComparisonSimilarity
+
+__all__ = ["Relaxation"]
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class Relaxation:
         mean = model.constant_mean + cross @ model.alpha
         deviation = np.sqrt(max(hyper.outputscale - white @ white, 1e-12))
         here = np.array([mean]), np.array([deviation]), self.best
-        value = float(log_expected_improvement(*here)[0])
-        by_mean, by_deviation = log_improvement_gradient(*here)
+        value = float(LogExpectedImprovement().value(*here)[0])
+        by_mean, by_deviation = LogExpectedImprovement().gradient(*here)
         by_cross = by_mean * model.alpha - by_deviation * (model.chol_inverse.T @ white) / deviation
         by_exponent = by_cross * cross
         gradient = [

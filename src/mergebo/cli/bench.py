@@ -26,7 +26,7 @@ def run(
     cluster: Annotated[str, typer.Option(help="Address of a Dask scheduler, whose workers run the jobs instead.")] = "",
     load: Annotated[
         Path | None,
-        typer.Option(exists=True, resolve_path=True, help="A Python file that adds your own methods to `METHODS`."),
+        typer.Option(exists=True, resolve_path=True, help="A Python file that registers your own methods."),
     ] = None,
     quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
 ) -> None:

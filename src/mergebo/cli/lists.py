@@ -50,12 +50,12 @@ def methods(as_json: Json = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from mergebo.methods.registry import DESCRIPTIONS
+    from mergebo.methods.registry import METHODS
 
     if as_json:
-        print_json(DESCRIPTIONS)
+        print_json({name: info.description for name, info in METHODS.items()})
         return
     table = Table("method", "description", box=None, pad_edge=False, header_style="bold")
-    for name, text in DESCRIPTIONS.items():
-        table.add_row(name, Text(text))
+    for name, info in METHODS.items():
+        table.add_row(name, Text(info.description))
     console().print(table)

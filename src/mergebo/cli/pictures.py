@@ -14,7 +14,7 @@ from mergebo.cli.options import ORDER
 from mergebo.cli.output import STATES, best_so_far, format_numbers, point_text
 from mergebo.cli.studies import REASON
 from mergebo.errors import UnsupportedError, extra
-from mergebo.explain.report import item_names
+from mergebo.explain.effects import item_names
 from mergebo.plots.style import STYLE, truncate
 
 with extra("plot"):

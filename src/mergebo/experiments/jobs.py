@@ -19,8 +19,10 @@ from mergebo._timing import collect
 from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, ExhaustedError, extra, require, unknown_choice
 from mergebo.experiments.competitors import COMPETITORS, BudgetExhausted
-from mergebo.methods.registry import METHODS, PROTOCOL_ARGUMENTS, make_method, protocol
-from mergebo.optimizer import Design, Optimizer
+from mergebo.experiments.protocols import PROTOCOL_ARGUMENTS, protocol
+from mergebo.methods.design import Design
+from mergebo.methods.registry import METHODS, make_method
+from mergebo.optimizer import Optimizer
 from mergebo.problems import Problem, get
 
 

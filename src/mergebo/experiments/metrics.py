@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +16,10 @@ from mergebo._names import read_call
 from mergebo._typing import Floats
 from mergebo.errors import ArgumentError
 from mergebo.experiments.jobs import Job
+from mergebo.methods.design import Design
+from mergebo.methods.models import KernelModel
 from mergebo.methods.registry import METHODS, make_method
-from mergebo.optimizer import Design
+from mergebo.methods.single_kernel import SingleKernel
 from mergebo.problems import get
 
 SEARCHES = 200
@@ -120,9 +121,10 @@ def feature_length(job: Job) -> int | None:
     45
     """
     name, _ = read_call(job.method)
-    if name not in METHODS or not hasattr(METHODS[name][0], "similarity"):
+    method = make_method(name, **job.settings) if name in METHODS else None
+    if not isinstance(method, SingleKernel):
         return None
-    method: Any = make_method(name, **job.settings)
-    maps = [getattr(factor, "map", None) for factor in method.similarity(get(job.problem).space).factors.values()]
+    similarity = KernelModel(method.kernel).similarity(get(job.problem).space)
+    maps = [getattr(factor, "map", None) for factor in similarity.factors.values()]
     lengths = [int(each.length) for each in maps if each is not None]
     return sum(lengths) if lengths else None

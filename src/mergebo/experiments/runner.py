@@ -94,7 +94,7 @@ def run_jobs(
 
 @cache
 def run_file(path: str | Path) -> None:
-    """Run a Python file, such as one that adds to `METHODS`, once per process."""
+    """Run a Python file, such as one that registers methods, once per process."""
     file = Path(path).resolve()
     if file.suffix != ".py" or not file.is_file():
         raise ArgumentError(f"expected the path of a Python file, such as mine.py, got {str(path)!r}")

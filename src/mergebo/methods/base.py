@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from mergebo._typing import Floats, Rows
 from mergebo.errors import ExhaustedError
 from mergebo.mean import PriorMean
+from mergebo.methods.dataset import Cache, Dataset
 from mergebo.spaces import Binary, Choice, Integer, Permutation, SearchSpace
+from mergebo.transforms import Identity, OutputTransform
+
+if TYPE_CHECKING:
+    from mergebo.gp import GP
+
+__all__ = ["BatchMethod", "History", "Method", "enumerate_rows", "propose_each"]
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +48,8 @@ class History:
     prior_mean: PriorMean | None = None
     exponent: int = 0
     """Values and their standard deviations are the observed ones divided by two to this power."""
+    cache: Cache = field(default_factory=Cache, repr=False, compare=False)
+    """What was computed from earlier histories of the run."""
 
     def unscaled(self, numbers: ArrayLike) -> Floats:
         """Numbers in the units of the observed values; infinity where they overflow."""
@@ -64,6 +73,16 @@ class History:
             first = {self.rows[k].tobytes(): k for k in order[::-1]}
             order = np.array([k for k in order if first[self.rows[k].tobytes()] == k], np.int64)
         return self.rows[order[:count]]
+
+    def dataset(self, transform: OutputTransform = Identity()) -> Dataset:
+        """The observations, with a transform of their values."""
+        return Dataset(
+            self.space, self.rows, self.values, self.noise_std, self.noisy, self.prior_mean, transform, self.cache
+        )
+
+    def posterior_means(self, model: GP) -> Floats | None:
+        """Posterior means at the observed rows if values are noisy; None if they are exact."""
+        return model.predict_standardised(self.rows)[0] if self.noisy else None
 
     def with_pending(self, rows: Rows) -> History:
         """The same with further rows pending."""

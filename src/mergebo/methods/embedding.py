@@ -8,51 +8,154 @@ fitted with decreasing residual variance, each warm-started from the one before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
 
 from mergebo._typing import Floats, Rows
-from mergebo.compiled.adjacency import SMOOTH, edge_gradients, edge_sums
-from mergebo.compiled.walks import cost_steps
-from mergebo.neighbours import exchange_sequence, move_slots
+from mergebo.compiled.adjacency import edge_gradients, edge_sums
+from mergebo.gp import GP
+from mergebo.mean import PathLengthMean, SumMean, path_costs
+from mergebo.methods.base import History
+from mergebo.methods.dataset import Dataset, cached
+from mergebo.methods.structures import Structure, StructureModels
+from mergebo.similarity import Adjacency
+from mergebo.spaces import PermutationSpace
+
+__all__ = ["EmbeddingModels", "fit_embedding"]
 
 LENGTH_VARIANCE = 4 - np.pi
 """Variance of the distance between two points whose coordinates are standard normal."""
+MIN_PROBABILITY = np.exp(-6.0)
+"""Posterior probability that a structure needs before an embedding is fitted for it."""
+ERROR_WINDOW = 8
+"""Number of recent observations over which one-step-ahead errors are averaged."""
+MIN_OBSERVATIONS = 26
+"""Number of observations below which no embedding is fitted."""
+EXPLAINED_SHARES = (0.7, 0.9, 0.98)
+"""Candidate shares of the variance explained by path lengths: the more observations, the larger the best one."""
+ITERATIONS = 50
+"""Iterations of L-BFGS for each of the shares."""
+CALIBRATION_BOUNDS = (1.0, 25.0)
+"""Bounds of the variance inflation that calibrates a model with an embedding to its recent errors."""
 
 
-def distances(coordinates: Floats) -> Floats:
-    """Distances from the exit of each item to the entry of each other; `coordinates` is `(ends, n, 2)`.
+@dataclass(frozen=True)
+class EmbeddingModels:
+    """Models of several structures and, where adjacency matters, of path lengths in an item embedding.
 
-    With one kind of ends, exit and entry coincide and distances are symmetric.
+    The path length becomes the mean function as long as its one-step-ahead error is smaller than that of the models without.
     """
-    return np.asarray(np.sqrt(cdist(coordinates[0], coordinates[-1], "sqeuclidean") + SMOOTH))
+
+    structures: StructureModels = StructureModels()
+
+    def build(self, history: History, rng: np.random.Generator) -> GP:
+        """The model with an embedding, if one is selected, or else that of a sampled structure."""
+        dataset = self.structures.dataset(history)
+        weighed = self.structures.weigh(dataset)
+        model = self.structures.choose(weighed, rng)
+        return self.select(dataset, weighed) or model
+
+    def select(self, dataset: Dataset, weighed: Mapping[str, tuple[GP, float]]) -> GP | None:
+        """The model with an embedding whose recent one-step-ahead error is below that of the plain models, if there is one.
+
+        It is not selected by evidence: an embedding always fits the observations that it was fitted to. Its variances are
+        inflated to match its recent errors.
+        """
+        space = dataset.space
+        if not isinstance(space, PermutationSpace) or space.order.choose is not None:
+            return None
+        # In cyclic orders, slot distances imply much of adjacency and may have all of its probability, though an embedding
+        # predicts best.
+        threshold = 0.0 if "cycle" in space.order.symmetry else MIN_PROBABILITY
+        candidates = [
+            each
+            for each in self.structures.structures
+            if each.embeddable and each.name in weighed and weighed[each.name][1] >= threshold
+        ]
+        if not candidates or space.n < 4 or len(dataset) < max(MIN_OBSERVATIONS, space.n // 2):
+            return None
+        plain_structures = tuple(each for each in self.structures.structures if each.name in weighed)
+        recent = [dataset.first(k + 1) for k in range(len(dataset) - ERROR_WINDOW, len(dataset))]
+        plain = np.mean([self.plain_error(each, plain_structures) for each in recent])
+        errors = [
+            (*np.mean([self.error(each, structure, share) for each in recent], axis=0), number, share)
+            for number, structure in enumerate(candidates)
+            for share in EXPLAINED_SHARES
+        ]
+        error, ratio, number, share = min(errors)
+        if error >= plain:
+            return None
+        return self.model(dataset, candidates[number], share, np.sqrt(np.clip(ratio, *CALIBRATION_BOUNDS)))
+
+    def model(self, dataset: Dataset, structure: Structure, share: float, inflation: float = 1.0) -> GP:
+        """The structure's model with path lengths in an item embedding as mean, standard deviations times `inflation`."""
+        model, pairs = self.structures.model(dataset, structure), _pairs(dataset, structure)
+        coordinates = self.coordinates(dataset, structure)[EXPLAINED_SHARES.index(share)]
+        factor = (1 - share) * inflation**2
+        plain = model.hyperparameters
+        scaled = replace(plain, outputscale=factor * plain.outputscale, noise=factor * plain.noise)
+        lengths = PathLengthMean(coordinates, pairs.cyclic)
+        mean_function = lengths if model.mean_function is None else SumMean((model.mean_function, lengths))
+        return GP(
+            model.similarity,
+            dataset.rows,
+            dataset.targets,
+            hyperparameters=scaled,
+            mean_function=mean_function,
+            noise_std=dataset.target_std,
+        )
+
+    @cached(4)
+    def coordinates(self, dataset: Dataset, structure: Structure) -> tuple[Floats, ...]:
+        """Item coordinates for each of `EXPLAINED_SHARES`: the first from a random start, each other from the one before."""
+        model, pairs = self.structures.model(dataset, structure), _pairs(dataset, structure)
+        precision = model.chol_inverse.T @ model.chol_inverse
+        scale = model.hyperparameters.outputscale * (1 - np.exp(-0.5 / model.hyperparameters.lengthscales[0] ** 2))
+        coordinates = np.random.default_rng(len(dataset)).normal(size=(1 + pairs.directed, pairs.n, 2)) / np.sqrt(pairs.n)
+        found = []
+        for share in EXPLAINED_SHARES:
+            coordinates = fit_embedding(
+                dataset.rows,
+                model.residuals,
+                precision / (1 - share),
+                coordinates,
+                variance=share * scale,
+                cyclic=pairs.cyclic,
+                steps=ITERATIONS,
+            )
+            found.append(coordinates)
+        return tuple(found)
+
+    @cached(128)
+    def error(self, dataset: Dataset, structure: Structure, share: float) -> tuple[float, float]:
+        """Squared error of predicting the last observation from those before it; the same over the predicted variance."""
+        return _one_step_ahead_error(self.model(dataset.first(len(dataset) - 1), structure, share), dataset)
+
+    @cached(32)
+    def plain_error(self, dataset: Dataset, structures: tuple[Structure, ...]) -> float:
+        """The same squared error of the model with the smallest BIC, without an embedding."""
+        before = dataset.first(len(dataset) - 1)
+        models = (self.structures.model(before, each) for each in structures)
+        return _one_step_ahead_error(min(models, key=self.structures.criterion), dataset)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class PathLengthMean:
-    """Mean function of orders: the length of the path through the items' coordinates."""
+def _one_step_ahead_error(model: GP, dataset: Dataset) -> tuple[float, float]:
+    mean, deviation = model.predict_standardised(dataset.rows[-1:])
+    error = float((dataset.targets[-1] - model.y_mean) / model.y_std - mean[0])
+    return (error * model.y_std) ** 2, (error / float(deviation[0])) ** 2
 
-    coordinates: Floats
-    cyclic: bool
 
-    @cached_property
-    def costs(self) -> Floats:
-        """The length of each step."""
-        return distances(self.coordinates)
-
-    def value(self, rows: Rows) -> Floats:
-        out = np.empty(len(rows))
-        edge_sums(np.ascontiguousarray(rows, np.int64), self.costs, self.cyclic, out)
-        return out
-
-    def changes(self, row: Rows, variable: str, move: str) -> Floats:
-        out = np.empty(len(move_slots(len(row), move)))
-        cost_steps(np.ascontiguousarray(row, np.int64), self.costs, self.cyclic, exchange_sequence(len(row), move)[0], out)
-        return out
+def _pairs(dataset: Dataset, structure: Structure) -> Adjacency:
+    """The adjacency similarity of a structure that can have an embedding."""
+    space = dataset.space
+    assert isinstance(space, PermutationSpace)
+    (found,) = structure.variants(space.width)
+    adjacency = found.for_variable(space.order)
+    assert isinstance(adjacency, Adjacency)
+    return adjacency
 
 
 def fit_embedding(
@@ -71,7 +174,7 @@ def fit_embedding(
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         coordinates = flat.reshape(start.shape)
-        edge_sums(orders, distances(coordinates), cyclic, lengths)
+        edge_sums(orders, path_costs(coordinates), cyclic, lengths)
         residual = y - lengths
         residual = residual - by_ones @ residual / by_ones.sum()
         alpha = precision @ residual

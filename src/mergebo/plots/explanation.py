@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mergebo.errors import extra
-from mergebo.explain.report import HEADINGS, REGIONS, SIGNIFICANT_STDS, Effect, Explanation, percent, significant
+from mergebo.explain.effects import REGIONS, SIGNIFICANT_STDS, Effect
+from mergebo.explain.report import HEADINGS, Explanation, percent, significant
 from mergebo.plots.style import STYLE, truncate
 
 with extra("plot"):
