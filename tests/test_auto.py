@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 import mergebo as mb
 from mergebo.compiled.adjacency import edge_gradients, two_opt
-from mergebo.errors import ArgumentError, UnsupportedError
+from mergebo.errors import MergeboError, UnsupportedError
 from mergebo.gp import GP
 from mergebo.hyperparameters import negative_log_posterior
 from mergebo.mean import PathLengthMean, path_costs
@@ -300,6 +302,28 @@ def test_slow_structures_are_used_if_there_are_no_others() -> None:
         assert list(StructureModels(find_structures(names)).weigh(known)) == [expected]
 
 
-def test_mistakes_are_explained() -> None:
-    with pytest.raises(ArgumentError, match="did you mean 'positions'"):
-        Auto(structures=("position",))
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"structures": ("position",)}, "did you mean 'positions'"),
+        ({"structures": "positions"}, "structures are a list such as .*, got 'positions'"),
+        ({"structures": ()}, "structures are a list"),
+        ({"moves": ("swp",)}, "did you mean 'swap'"),
+        ({"moves": "swap"}, "moves are a list such as .*, got 'swap'"),
+        ({"incumbents": -1}, "incumbents must be a number of starts of the search, at least 0, got -1"),
+        ({"incumbents": 0, "random_starts": 0}, "at least one start"),
+        ({"acquisition": "loegi"}, "did you mean 'logei'"),
+        ({"acquisition": 3}, "a name such as 'logei' or an object, got 3"),
+        ({"batch": "laws"}, "did you mean 'law'"),
+    ],
+)
+def test_mistakes_are_explained(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(MergeboError, match=message):
+        Auto(**settings)
+
+
+def test_methods_can_be_pickled_and_compared() -> None:
+    auto = Auto(embedding=False)
+    auto.bayesian()
+    assert pickle.loads(pickle.dumps(auto)) == auto == Auto(embedding=False) != Auto()
+    assert repr(auto.bayesian().model).startswith("StructureModels(structures=(Structure('precedence'), ")

@@ -98,6 +98,8 @@ class TestCustomKernels:
             with pytest.raises(errors.ArgumentError, match="others go into a BoTorch model"):
                 register("mine", SingleKernel, kernel=kernel)
         assert "mine" not in METHODS
+        with pytest.raises(errors.ArgumentTypeError, match="a function of the number of items"):
+            SingleKernel("merge")  # type: ignore[arg-type]
 
 
 def test_auto_is_the_default_and_states_keep_their_method() -> None:

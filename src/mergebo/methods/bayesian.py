@@ -58,7 +58,7 @@ class Bayesian:
 
     @property
     def _thompson(self) -> ThompsonSampling:
-        return ThompsonSampling(self.search.moves, self.search.incumbents)
+        return ThompsonSampling(self.search.moves, max(1, self.search.incumbents))
 
     def _propose(self, history: History, rng: np.random.Generator, search: AcquisitionSearch | None) -> Rows:
         """The best untried row by a search: this one, or the method's own."""

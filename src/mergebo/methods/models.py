@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 import numpy as np
 
 from mergebo._typing import Floats, Rows
-from mergebo.errors import ArgumentError, unknown_choice
+from mergebo.errors import ArgumentError, ArgumentTypeError, unknown_choice
 from mergebo.gp import GP
 from mergebo.hyperparameters import NOISE_PRIOR, NOISY_PRIOR, Priors, check_noise
 from mergebo.mean import PriorMean
@@ -54,6 +54,10 @@ class KernelModel:
         if self.combine not in get_args(Combination):
             raise unknown_choice("combine", self.combine, get_args(Combination))
         check_noise(self.noise)
+        if not callable(self.kernel):
+            raise ArgumentTypeError(
+                f"a kernel is a function of the number of items, such as mergebo.methods.merge_kernel, got {self.kernel!r}"
+            )
         self._orders(3)  # reject a wrong kernel now rather than after the initial design
 
     def similarity(self, space: SearchSpace) -> Product | Sum:

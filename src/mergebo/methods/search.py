@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, get_args
 
@@ -17,11 +18,11 @@ from mergebo.acquisition import (
 )
 from mergebo.acquisition.compound import COMPOUND_MOVE_SIZE
 from mergebo.acquisition.device import DeviceScan
-from mergebo.errors import require, unknown_choice
+from mergebo.errors import ArgumentError, ArgumentTypeError, require, unknown_choice
 from mergebo.gp import GP
 from mergebo.methods.base import History
 from mergebo.methods.tours import improve_tours
-from mergebo.neighbours import random_neighbours
+from mergebo.neighbours import MOVES, random_neighbours
 from mergebo.spaces import Permutation, SearchSpace
 
 __all__ = ["AcquisitionSearch", "NeighbourhoodSearch", "RelaxationSearch", "ThompsonSampling"]
@@ -82,6 +83,7 @@ class NeighbourhoodSearch:
     """Torch device such as `"cuda"` for neighbourhood scans; compiled code on the CPU if None."""
 
     def __post_init__(self) -> None:
+        _check_starts(self.moves, self.incumbents, self.random_starts)
         if self.ascent not in get_args(Ascent):
             raise unknown_choice("ascent", self.ascent, get_args(Ascent))
         if self.device is not None:
@@ -124,6 +126,9 @@ class RelaxationSearch:
     random_starts: int = 10
     steps: int = 100
 
+    def __post_init__(self) -> None:
+        _check_starts(self.moves, self.incumbents, self.random_starts)
+
     def maximise(
         self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
     ) -> tuple[Rows, Floats]:
@@ -143,6 +148,9 @@ class ThompsonSampling:
     moves: tuple[str, ...] = ("swap",)
     incumbents: int = 1
 
+    def __post_init__(self) -> None:
+        _check_starts(self.moves, self.incumbents)
+
     def maximise(
         self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
     ) -> tuple[Rows, Floats]:
@@ -156,6 +164,20 @@ class ThompsonSampling:
         sample = model.sample(candidates, rng)
         order = np.argsort(sample, kind="stable")
         return candidates[order], -sample[order]
+
+
+def _check_starts(moves: tuple[str, ...], incumbents: int, random_starts: int = 0) -> None:
+    """Raise the errors of wrong settings."""
+    if isinstance(moves, str) or not isinstance(moves, Sequence):
+        raise ArgumentTypeError(f"moves are a list such as ['swap', 'insertion'], got {moves!r}")
+    for each in moves:
+        if each not in MOVES:
+            raise unknown_choice("a move", each, MOVES)
+    for name, count in (("incumbents", incumbents), ("random_starts", random_starts)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ArgumentError(f"{name} must be a number of starts of the search, at least 0, got {count!r}")
+    if incumbents + random_starts < 1:
+        raise ArgumentError("a search needs at least one start: incumbents and random_starts are both 0")
 
 
 def revalue_incumbent(

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mergebo._typing import Floats
-from mergebo.errors import unknown_choice
+from mergebo.errors import ArgumentTypeError, unknown_choice
 from mergebo.gp import GP
 from mergebo.hyperparameters import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, Prior, Priors
 from mergebo.methods.base import History
@@ -45,7 +45,7 @@ MIXED_PRIOR: Prior = (1.0, 1.0)
 """Lengthscale prior where there are binary variables, a few of which may matter as much as all of them together."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Structure:
     """A structure of orders, and what `auto` and explanations need to know of it."""
 
@@ -78,24 +78,39 @@ class Structure:
             return False
         return self.partial or order.choose is None
 
+    def __repr__(self) -> str:
+        return f"Structure({self.name!r})"
 
-def _mallows(n: int) -> Similarity:
-    return ComparisonSimilarity(EnumerationMap(n), "rank")
+
+def _precedence(n: int) -> Sequence[Similarity]:
+    mallows = ComparisonSimilarity(EnumerationMap(n), "rank")
+    return [mallows, ProductSimilarity((mallows, SpearmanRho(n)))]
+
+
+def _positions(n: int) -> Sequence[Similarity]:
+    return [Positions(n)]
+
+
+def _adjacency(n: int) -> Sequence[Similarity]:
+    return [Adjacency(n, cyclic=True)]
+
+
+def _directed_adjacency(n: int) -> Sequence[Similarity]:
+    return [Adjacency(n, directed=True)]
+
+
+def _slot_distances(n: int) -> Sequence[Similarity]:
+    return [SlotDistances(n, columns) for columns in range(1, max(2, n // 2 + 1))]
 
 
 STRUCTURES = {
     each.name: each
     for each in (
-        Structure(
-            "precedence",
-            lambda n: [_mallows(n), ProductSimilarity((_mallows(n), SpearmanRho(n)))],
-            "which item comes before which",
-            "precedence",
-        ),
-        Structure("positions", lambda n: [Positions(n)], "which item is in which slot", "position"),
+        Structure("precedence", _precedence, "which item comes before which", "precedence"),
+        Structure("positions", _positions, "which item is in which slot", "position"),
         Structure(
             "adjacency",
-            lambda n: [Adjacency(n, cyclic=True)],
+            _adjacency,
             "which items are next to each other, the last and the first included",
             "adjacency",
             cyclic=True,
@@ -104,7 +119,7 @@ STRUCTURES = {
         ),
         Structure(
             "directed-adjacency",
-            lambda n: [Adjacency(n, directed=True)],
+            _directed_adjacency,
             "which item comes right after which",
             "adjacency",
             cyclic=True,
@@ -113,7 +128,7 @@ STRUCTURES = {
         ),
         Structure(
             "slot-distances",
-            lambda n: [SlotDistances(n, columns) for columns in range(1, max(2, n // 2 + 1))],
+            _slot_distances,
             "how far apart items are",
             "adjacency",
             cyclic=True,
@@ -127,6 +142,8 @@ STRUCTURES = {
 
 def find_structures(given: Sequence[str | Structure]) -> tuple[Structure, ...]:
     """The structures with these names; others may be given as objects."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise ArgumentTypeError(f"structures are a list such as ['precedence', 'adjacency'], got {given!r}")
     for each in given:
         if not isinstance(each, Structure) and each not in STRUCTURES:
             raise unknown_choice("structure", each, STRUCTURES)

@@ -11,7 +11,7 @@ import pytest
 
 from mergebo._minimize import minimize
 from mergebo.errors import ExhaustedError, UnsupportedError
-from mergebo.methods import METHODS, Method, register
+from mergebo.methods import METHODS, Method, MethodInfo
 from mergebo.optimizer import Optimizer
 from mergebo.spaces import Binary, Choice, Integer, Permutation, PermutationSpace, Real, SearchSpace, Space
 
@@ -41,7 +41,7 @@ class MethodSuite:
 
     @pytest.fixture(autouse=True)
     def _registered(self) -> Iterator[None]:
-        register(NAME, lambda: self.make())
+        METHODS[NAME] = MethodInfo(NAME, "", lambda: self.make())
         yield
         del METHODS[NAME]
 
