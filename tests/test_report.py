@@ -19,9 +19,19 @@ from scipy import stats
 
 from mergebo.errors import ArgumentError, ShapeError
 from mergebo.experiments import SUITES, Job, Record, Store, get_suite, run_jobs
-from mergebo.experiments.comparison import compare, compare_runs, mean_ranks, mean_score, worst_class
+from mergebo.experiments.comparison import (
+    compare,
+    compare_runs,
+    focal_method,
+    mean_ranks,
+    mean_score,
+    published_order,
+    worst_class,
+)
 from mergebo.experiments.competitors import COMPETITORS
 from mergebo.experiments.figures import convergence, styles
+from mergebo.experiments.findings import caveats
+from mergebo.experiments.formatting import THIN, format_fixed, format_number, p_value
 from mergebo.experiments.metrics import (
     SEARCHES,
     area_under_curve,
@@ -35,19 +45,10 @@ from mergebo.experiments.metrics import (
 )
 from mergebo.experiments.published import PUBLISHED, SAME_DATA
 from mergebo.experiments.report import metrics, page, report
+from mergebo.experiments.report_tables import difference_table, method_table, regret_table, score_table, sign_table
 from mergebo.experiments.runs import SuiteRuns, method_order, missing_seeds, sections
 from mergebo.experiments.statistics import bootstrap_interval, estimate, paired_difference, sign_test
-from mergebo.experiments.summaries import (
-    caveats,
-    difference_table,
-    focal_method,
-    method_table,
-    published_order,
-    regret_table,
-    score_table,
-    sign_table,
-)
-from mergebo.experiments.tables import THIN, Bold, Table, best_bold, format_fixed, format_number, p_value
+from mergebo.experiments.tables import Bold, Table, best_bold
 from mergebo.methods.registry import METHODS
 from mergebo.problems import get
 

@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from mergebo._names import read_call
 from mergebo._typing import Floats
 from mergebo.errors import ArgumentError, unknown_choice
+from mergebo.experiments.formatting import EMPTY, MINUS, format_fixed, format_number, format_score, p_value, part_of
 from mergebo.experiments.metrics import evaluations_to_match, median_evaluations
+from mergebo.experiments.published import PUBLISHED
 from mergebo.experiments.runs import CaseRuns, SuiteRuns, read_records, sections
 from mergebo.experiments.statistics import Estimate, SignTest, estimate, sign_test
-from mergebo.experiments.tables import EMPTY, MINUS, Table, format_fixed, format_number, format_score, p_value, part_of
+from mergebo.experiments.tables import Table
 
 
 @dataclass(frozen=True)
@@ -161,3 +164,42 @@ def compare(folder: str | Path, method_a: str, method_b: str) -> list[Table]:
     if not both:
         raise ArgumentError(f"{method_a} and {method_b} have no problem and seed in common in {folder}")
     return [comparison_table(section, method_a, method_b).titled(section.title) for section in both]
+
+
+FOCAL_METHODS = ("auto", "mergebo")
+"""The default focal method: the first of these that was run."""
+
+
+def focal_method(section: SuiteRuns) -> str:
+    """The method that the others are compared with: the user's choice, the default, or the best by mean rank.
+
+    The default is the published method for suites with published figures.
+    """
+    if section.focal in section.methods:
+        return section.focal
+    names = FOCAL_METHODS[::-1] if section.suite in PUBLISHED else FOCAL_METHODS
+    defaults = [method for name in names for method in section.methods if read_call(method)[0] == name]
+    ranks = mean_ranks(section)
+    return (defaults or sorted(ranks, key=lambda method: ranks[method].mean) or section.methods)[0]
+
+
+def best_other(section: SuiteRuns) -> str | None:
+    """The best method but the focal one: by mean score if that is defined, otherwise by mean rank."""
+    others = [method for method in section.methods if method != focal_method(section)]
+    scores = {method: value.mean for method in others if (value := mean_score(section.runs, method))}
+    if scores:
+        return max(scores, key=lambda method: scores[method])
+    ranks = {method: value.mean for method, value in mean_ranks(section).items() if method in others}
+    return min(ranks, key=lambda method: ranks[method]) if ranks else None
+
+
+def published_order(section: SuiteRuns, runs: CaseRuns) -> tuple[dict[str, int], dict[str, int]]:
+    """Ranks by mean regret, here and published, of the methods in both."""
+    quoted = PUBLISHED[section.suite].get(runs.case.group, {})
+    both = [method for method in section.methods if method in runs.records and method in quoted]
+    if runs.reference_value is None or not both:
+        return {}, {}
+    regret = [float(np.mean(runs.best(method)[:, -1])) - runs.reference_value for method in both]
+    ranks = (stats.rankdata(values, "min") for values in (np.round(regret, 9), [quoted[method].regret for method in both]))
+    here, published = ({method: int(rank) for method, rank in zip(both, each, strict=True)} for each in ranks)
+    return here, published

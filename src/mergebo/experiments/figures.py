@@ -10,10 +10,10 @@ import numpy as np
 from mergebo._names import read_call
 from mergebo._typing import Floats
 from mergebo.errors import extra
+from mergebo.experiments.formatting import quoted_figure
 from mergebo.experiments.metrics import simple_regret
 from mergebo.experiments.runs import CaseRuns, method_order
 from mergebo.experiments.statistics import Estimate
-from mergebo.experiments.tables import quoted_figure
 from mergebo.plots.style import STYLE
 
 with extra("plot"):

@@ -15,11 +15,20 @@ import numpy as np
 
 from mergebo._typing import Floats
 from mergebo.errors import extra, require, unknown_choice
-from mergebo.experiments.comparison import Comparison, WorstClass, compare_runs, mean_ranks, mean_score, worst_class
+from mergebo.experiments.comparison import (
+    Comparison,
+    WorstClass,
+    compare_runs,
+    focal_method,
+    mean_ranks,
+    mean_score,
+    worst_class,
+)
+from mergebo.experiments.findings import caveats, findings, setup
 from mergebo.experiments.jobs import Record
+from mergebo.experiments.report_tables import further_tables, main_tables
 from mergebo.experiments.runs import ALL, CaseRuns, SuiteRuns, read_records, sections
 from mergebo.experiments.statistics import Estimate
-from mergebo.experiments.summaries import caveats, findings, focal_method, further_tables, main_tables, setup
 from mergebo.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -173,7 +182,7 @@ def _section_metrics(section: SuiteRuns) -> dict[str, Any]:
     focal = focal_method(section)
     others = [method for method in section.methods if method != focal]
     parts = {**section.parts, ALL: list(section.runs)}
-    checkpoints = range(max(len(runs.budgets) for runs in section.runs))
+    checkpoints = section.checkpoints
     return {
         "cases": {section.label(runs): _case_metrics(runs) for runs in section.runs},
         "absent": [case.problem for case in section.absent],

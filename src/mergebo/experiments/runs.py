@@ -161,6 +161,11 @@ class SuiteRuns:
         """All seeds of all runs."""
         return sorted({seed for runs in self.runs for each in runs.records.values() for seed in each})
 
+    @property
+    def checkpoints(self) -> range:
+        """Indices of the reported budgets, from 0 for the full one."""
+        return range(max(len(runs.budgets) for runs in self.runs))
+
     def label(self, runs: CaseRuns) -> str:
         """The name of a case: that of its class if it is the only one in it."""
         return runs.case.group if len(self.groups[runs.case.group]) == 1 else runs.case.problem

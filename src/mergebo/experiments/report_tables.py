@@ -1,4 +1,4 @@
-"""The contents of a report on one suite: tables, findings, caveats and setup."""
+"""The tables of a report on one suite."""
 
 from __future__ import annotations
 
@@ -6,77 +6,46 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
-from mergebo._names import read_call
 from mergebo._typing import Floats
 from mergebo.experiments.comparison import (
     Comparison,
+    best_other,
     compare_runs,
     comparison_table,
-    mean_ranks,
+    focal_method,
     mean_score,
+    published_order,
     scored_at,
     worst_class,
 )
-from mergebo.experiments.metrics import feature_length
-from mergebo.experiments.published import PUBLISHED, SAME_DATA, Figure
-from mergebo.experiments.runs import ALL, CaseRuns, SuiteRuns, missing_seeds
-from mergebo.experiments.statistics import SignTest
-from mergebo.experiments.suites import SUITES
-from mergebo.experiments.tables import (
+from mergebo.experiments.formatting import (
     EMPTY,
     MINUS,
-    Table,
-    best_bold,
     format_fixed,
     format_number,
     format_score,
+    join_words,
     mean_and_std,
     p_value,
     part_of,
     quoted_figure,
 )
-from mergebo.spaces import Permutation
+from mergebo.experiments.metrics import feature_length
+from mergebo.experiments.published import PUBLISHED, SAME_DATA, Figure
+from mergebo.experiments.runs import ALL, CaseRuns, SuiteRuns
+from mergebo.experiments.statistics import SignTest
+from mergebo.experiments.tables import Table, best_bold
 
-FOCAL_METHODS = ("auto", "mergebo")
-"""The default focal method: the first of these that was run."""
+__all__: list[str] = []
 
-
-MAX_NAMED = 6
-"""The number of problems up to which a caveat names each of them."""
-FEW_PROBLEMS = 5
-"""Below this number of problems, standard errors over problems are unreliable."""
 
 PARTLY = " Figures that cover only some of the suite's problems say how many."
 
 
-def focal_method(section: SuiteRuns) -> str:
-    """The method that the others are compared with: the user's choice, the default, or the best by mean rank.
-
-    The default is the published method for suites with published figures.
-    """
-    if section.focal in section.methods:
-        return section.focal
-    names = FOCAL_METHODS[::-1] if section.suite in PUBLISHED else FOCAL_METHODS
-    defaults = [method for name in names for method in section.methods if read_call(method)[0] == name]
-    ranks = mean_ranks(section)
-    return (defaults or sorted(ranks, key=lambda method: ranks[method].mean) or section.methods)[0]
-
-
-def best_other(section: SuiteRuns) -> str | None:
-    """The best method but the focal one: by mean score if that is defined, otherwise by mean rank."""
-    others = [method for method in section.methods if method != focal_method(section)]
-    scores = {method: value.mean for method in others if (value := mean_score(section.runs, method))}
-    if scores:
-        return max(scores, key=lambda method: scores[method])
-    ranks = {method: value.mean for method, value in mean_ranks(section).items() if method in others}
-    return min(ranks, key=lambda method: ranks[method]) if ranks else None
-
-
 def main_tables(section: SuiteRuns) -> list[Table]:
     """The main tables of a report."""
-    scores = [table for checkpoint in range(_checkpoints(section)) if (table := score_table(section, checkpoint))]
+    scores = [table for checkpoint in section.checkpoints if (table := score_table(section, checkpoint))]
     if not PUBLISHED.get(section.suite):
         return _filled([method_table(section), *scores, *_comparisons(section)])
     return _filled([regret_table(section), rank_table(section), sign_table(section), *scores, *_comparisons(section)[1:]])
@@ -99,7 +68,7 @@ def _comparisons(section: SuiteRuns) -> list[Table]:
     other = best_other(section)
     tables = [sign_table(section)]
     if scored_at(section.runs):
-        checkpoints = range(_checkpoints(section))
+        checkpoints = section.checkpoints
         tables += [difference_table(section, checkpoint) for checkpoint in checkpoints]
         tables += [difference_table(section, checkpoint, 0) for checkpoint in checkpoints[1:]]
     if other is not None:
@@ -166,7 +135,7 @@ def regret_table(section: SuiteRuns) -> Table:
         same = [runs.case.group for runs in section.runs if runs.case.problem in SAME_DATA]
         note += (
             " The published figures are of other instances of the same kinds of problems"
-            + (f", except {_listed(same)}" if same else "")
+            + (f", except {join_words(same)}" if same else "")
             + ": compare the order of methods, not the numbers."
         )
     return Table(title, note, ("problem", "", *section.methods), tuple(rows))
@@ -182,18 +151,6 @@ def rank_table(section: SuiteRuns) -> Table:
         rows.append((section.label(runs), *cells))
     note = "Rank by mean regret, here / published, among the methods in both; ties get the better rank."
     return Table("Order of methods, here and published", note, ("problem", *methods), tuple(rows))
-
-
-def published_order(section: SuiteRuns, runs: CaseRuns) -> tuple[dict[str, int], dict[str, int]]:
-    """Ranks by mean regret, here and published, of the methods in both."""
-    quoted = PUBLISHED[section.suite].get(runs.case.group, {})
-    both = [method for method in section.methods if method in runs.records and method in quoted]
-    if runs.reference_value is None or not both:
-        return {}, {}
-    regret = [float(np.mean(runs.best(method)[:, -1])) - runs.reference_value for method in both]
-    ranks = (stats.rankdata(values, "min") for values in (np.round(regret, 9), [quoted[method].regret for method in both]))
-    here, published = ({method: int(rank) for method, rank in zip(both, each, strict=True)} for each in ranks)
-    return here, published
 
 
 def sign_table(section: SuiteRuns) -> Table:
@@ -216,21 +173,21 @@ def sign_table(section: SuiteRuns) -> Table:
 def method_table(section: SuiteRuns) -> Table:
     """A row for each method: its score, and the difference to the focal method, at each budget."""
     focal = focal_method(section)
-    checkpoints = range(_checkpoints(section) if scored_at(section.runs) and len(section.methods) > 1 else 0)
+    checkpoints = section.checkpoints if scored_at(section.runs) and len(section.methods) > 1 else range(0)
 
     def cells(method: str, checkpoint: int) -> tuple[str, str, str]:
         score = format_score(mean_score(section.runs, method, checkpoint))
         found = compare_runs(section.runs, method, focal, checkpoint) if method != focal else None
         if found is None:
             return score, EMPTY, EMPTY
-        return score, _difference(found, section.size(ALL)), _share(found.instances)
+        return score, difference_and_count(found, section.size(ALL)), _share(found.instances)
 
     header = (
         "method",
         *(
             text
             for checkpoint in checkpoints
-            for text in (f"score after {_after(section, checkpoint)}", f"minus {focal}", "won")
+            for text in (f"score after {evaluations_at(section, checkpoint)}", f"minus {focal}", "won")
         ),
     )
     rows = tuple(
@@ -254,7 +211,7 @@ def difference_table(section: SuiteRuns, checkpoint: int = 0, other_checkpoint: 
         for part, runs in section.parts.items()
     }
     rows = [
-        (part, *(_difference(each, section.size(part)) if each else EMPTY for each in row.values()))
+        (part, *(difference_and_count(each, section.size(part)) if each else EMPTY for each in row.values()))
         for part, row in found.items()
     ]
     overall = found.get(ALL, next(iter(found.values())))
@@ -275,15 +232,15 @@ def difference_table(section: SuiteRuns, checkpoint: int = 0, other_checkpoint: 
         "instances (none for a single one), each instance the mean of its seeds."
         f"{f' Overall, the best of the others is {best}.' if best else ''}{PARTLY}"
     )
-    title = f"Paired differences in score: {focal} minus the others after {_after(section, checkpoint)} evaluations"
+    title = f"Paired differences in score: {focal} minus the others after {evaluations_at(section, checkpoint)} evaluations"
     if last != checkpoint:
-        after, full = _after(section, checkpoint), _after(section, last)
+        after, full = evaluations_at(section, checkpoint), evaluations_at(section, last)
         title = f"Paired differences in score: {focal} after {after} evaluations minus the others after {full}"
         note += f" Scores are relative to random search with {full} evaluations."
     return Table(title, note, ("class", *others), tuple(rows))
 
 
-def _difference(found: Comparison, planned: int) -> str:
+def difference_and_count(found: Comparison, planned: int) -> str:
     """The difference in score, followed by the number of instances if that is not all of them."""
     if found.difference is None or found.difference.count == planned:
         return format_score(found.difference, "+")
@@ -295,10 +252,10 @@ def _share(sign: SignTest) -> str:
     return f"{100 * sign.wins / total:.0f} % of {total}"
 
 
-def _after(section: SuiteRuns, checkpoint: int) -> str:
-    """The budget at a checkpoint."""
+def evaluations_at(section: SuiteRuns, checkpoint: int) -> str:
+    """The budgets at a checkpoint."""
     budgets = {each.budgets[checkpoint] for each in section.runs if checkpoint < len(each.budgets)}
-    return _listed([str(budget) for budget in sorted(budgets)])
+    return join_words([str(budget) for budget in sorted(budgets)])
 
 
 def matching_table(section: SuiteRuns) -> Table:
@@ -375,139 +332,6 @@ def feature_table(section: SuiteRuns) -> Table:
     return Table("Feature lengths", "Number of comparisons in the feature vector.", ("class", *methods), rows)
 
 
-def findings(section: SuiteRuns) -> list[str]:
-    """The main results as sentences."""
-    sentences = []
-    focal, ranks = focal_method(section), mean_ranks(section)
-    if ranks:
-        order = sorted(ranks, key=lambda method: ranks[method].mean)
-        listed = _listed([f"{method} ({ranks[method].mean:.2f})" for method in order])
-        over = _count(ranks[focal].count if focal in ranks else len(section.runs), "problem")
-        sentences.append(f"Methods by mean rank over {over}, best first: {listed}.")
-    scores = {method: value for method in section.methods if (value := mean_score(section.runs, method))}
-    if len(scores) > 1:
-        order = sorted(scores, key=lambda method: -scores[method].mean)
-        listed = _listed([f"{method} {format_fixed(scores[method].mean)}" for method in order])
-        over = _count(scores[order[0]].count, "problem")
-        sentences.append(f"Mean score over {over} (0: random search, 1: best known value): {listed}.")
-    other = best_other(section)
-    if other is not None and (found := compare_runs(section.runs, focal, other)) is not None:
-        sign, difference = found.sign, found.difference
-        text = f"Against {other}, the best of the others, {focal} "
-        if difference is not None:
-            error = f" ± {format_fixed(difference.error)}" if difference.error is not None else ""
-            over = f" (standard error over {difference.count} problems)" if error else ""
-            word = "lower" if difference.mean < 0 else "higher"
-            text += f"scores {format_fixed(abs(difference.mean))}{error} {word}{over}; it "
-        text += (
-            f"wins {sign.wins}, ties {sign.ties} and loses {sign.losses} of "
-            f"{_count(sign.wins + sign.ties + sign.losses, 'pair')} of runs (sign test, p {_equal(p_value(sign.p))})."
-        )
-        sentences.append(text)
-        sentences += [
-            text
-            for checkpoint in range(1, _checkpoints(section))
-            if (text := _at_smaller_budget(section, other, checkpoint))
-        ]
-    if section.suite in PUBLISHED:
-        orders = [pair for runs in section.runs if len((pair := published_order(section, runs))[0]) > 1]
-        if orders:
-            same = sum(min(here, key=lambda m: here[m]) in _first(published) for here, published in orders)
-            sentences.append(
-                f"On {same} of {_count(len(orders), 'problem')} the method with the smallest mean regret here is also the "
-                "best published one, among the methods in both."
-            )
-    return sentences
-
-
-def _at_smaller_budget(section: SuiteRuns, other: str, checkpoint: int) -> str:
-    """The focal method at a smaller budget compared with another one at the full budget."""
-    focal = focal_method(section)
-    found = compare_runs(section.runs, focal, other, checkpoint, 0)
-    if found is None or found.difference is None:
-        return ""
-    return (
-        f"{focal} after {_after(section, checkpoint)} evaluations minus {other} after {_after(section, 0)}: "
-        f"{_difference(found, section.size(ALL))} in score."
-    )
-
-
-def caveats(section: SuiteRuns) -> list[str]:
-    """Gaps in the data and limits of the statistics, as sentences."""
-    sentences = []
-    if section.absent:
-        listed = _listed(_case_names(section))
-        have = "has" if len(section.absent) == 1 else "have"
-        sentences.append(f"{_count(len(section.absent), 'problem')} of the suite {have} no finished run: {listed}.")
-    unseen = [seed for seed in (SUITES[section.suite].seeds if section.suite else ()) if seed not in section.seeds]
-    if unseen:
-        sentences.append(f"Seeds of the suite that were not run: {_ranges(unseen)}.")
-    unknown = [runs for runs in section.runs if runs.reference_value is None]
-    if unknown:
-        listed = _listed([runs.case.problem for runs in unknown])
-        sentences.append(f"No reference value is known for {listed}: regret and score are omitted.")
-    trivial = [runs for runs in section.runs if runs.reference_value is not None and not runs.has_score]
-    if trivial:
-        listed = _listed([runs.case.problem for runs in trivial])
-        sentences.append(f"Random search reaches the reference of {listed}: the score is undefined.")
-    incomplete: dict[tuple[str, str, str], list[str]] = {}
-    for method in section.methods:
-        absent = [runs for runs in section.runs if method not in runs.records]
-        if absent:
-            incomplete.setdefault(("has", "have", f"no finished run on {_classes(section, absent)}."), []).append(method)
-        lacking: dict[str, list[CaseRuns]] = {}
-        for runs in section.runs:
-            if seeds := missing_seeds(runs, section.seeds).get(method):
-                lacking.setdefault(_ranges(seeds), []).append(runs)
-        for seeds_, which in lacking.items():
-            where = _classes(section, which)
-            what = f"the seeds {seeds_}, which others have, on {where}: paired comparisons leave them out."
-            incomplete.setdefault(("lacks", "lack", what), []).append(method)
-    sentences += [
-        f"{_listed(methods)} {singular if len(methods) == 1 else plural} {what}"
-        for (singular, plural, what), methods in incomplete.items()
-    ]
-    beaten = [
-        f"{runs.case.problem} ({method})"
-        for runs in section.runs
-        for method in runs.records
-        if (regret := runs.regret(method, runs.case.budget)) is not None and (regret < 0).any()
-    ]
-    if beaten:
-        sentences.append(f"Better than the reference, which was the best known value: {_listed(beaten)}.")
-    if 1 < len(section.runs) < FEW_PROBLEMS:
-        sentences.append(
-            f"Standard errors and intervals over {len(section.runs)} problems are unreliable; "
-            "the tables of regret and best values have standard deviations over seeds."
-        )
-    return sentences
-
-
-def setup(section: SuiteRuns) -> list[tuple[str, str]]:
-    """What was run: problems, methods, seeds, budget and items, as pairs of name and text."""
-    plans = sorted({(runs.case.initial, runs.case.budget) for runs in section.runs})
-    listed = [f"{initial} + {budget - initial} evaluations" for initial, budget in plans]
-    jobs = [record.job for runs in section.runs for each in runs.records.values() for record in each.values()]
-    protocols = sorted({job.protocol for job in jobs} - {""})
-    problems = part_of(len(section.runs), section.size(ALL))
-    orders = [
-        each for runs in section.runs for each in runs.problem.space.variables.values() if isinstance(each, Permutation)
-    ]
-    sizes = sorted({order.n for order in orders})
-    items = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
-    labels = {False: "as given", True: "relabelled at random for every seed"}
-    labelled = " and ".join(labels[each] for each in sorted({runs.case.relabelled for runs in section.runs}))
-    return [
-        ("problems", f"{problems} in {_count(len(section.groups), 'class', 'classes')}"),
-        ("methods", ", ".join(section.methods)),
-        ("seeds", _ranges(section.seeds)),
-        ("budget", _listed(listed)),
-        ("items", f"{items}, {labelled}"),
-        *([("protocol", ", ".join(protocols))] if protocols else []),
-        ("runs", str(len(jobs))),
-    ]
-
-
 def _by_class(
     section: SuiteRuns,
     methods: Sequence[str],
@@ -532,57 +356,3 @@ def _published(figure: Figure | None) -> str:
         return EMPTY
     deviation = f" ± {quoted_figure(figure.deviation)}" if figure.deviation is not None else ""
     return quoted_figure(figure.regret) + deviation
-
-
-def _checkpoints(section: SuiteRuns) -> int:
-    return max(len(runs.budgets) for runs in section.runs)
-
-
-def _first(ranks: dict[str, int]) -> list[str]:
-    return [method for method, rank in ranks.items() if rank == 1]
-
-
-def _equal(p: str) -> str:
-    return p.replace("<", "< ") if p.startswith("<") else f"= {p}"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
-
-
-def _classes(section: SuiteRuns, chosen: Sequence[CaseRuns]) -> str:
-    """Names of cases; a class stands for all its cases, and with many cases for a count of them."""
-    names: list[str] = []
-    for group, runs in section.groups.items():
-        some = [each for each in runs if each in chosen]
-        if len(some) == len(runs):
-            names.append(group)
-        elif len(chosen) > MAX_NAMED and some:
-            names.append(f"{len(some)} of {len(runs)} of {group}")
-        else:
-            names += [section.label(each) for each in some]
-    return "all problems" if len(chosen) == len(section.runs) > 1 else _listed(names)
-
-
-def _case_names(section: SuiteRuns) -> list[str]:
-    """Names of the cases without a finished run; a class stands for all its cases."""
-    names: list[str] = []
-    for group in dict.fromkeys(case.group for case in section.absent):
-        some = [case.problem for case in section.absent if case.group == group]
-        names += [group] if len(some) == section.size(group) else some
-    return names
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """`[0, 1, 2, 5]` as `0-2, 5`."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
