@@ -24,7 +24,7 @@ from mergebo.experiments.suites import DESIGN, HUNDRED, SMALL, THIEF
 from mergebo.hyperparameters import LENGTHSCALE_PRIOR
 from mergebo.methods import STRUCTURES, Auto, Bayesian, EmbeddingModels, NeighbourhoodSearch, StructureModels, register
 from mergebo.problems import get
-from mergebo.problems.regenerate import solve
+from mergebo.problems.optima.regenerate import solve
 from mergebo.similarity import BinarySimilarity, SlotDistances
 
 RESULTS = Path(__file__).parent / "results" / "ablation.jsonl"

@@ -23,7 +23,7 @@ from mergebo._threads import one_thread
 from mergebo.experiments.jobs import made_with
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.integrations.optuna import PermutationSampler, suggest_permutation
-from mergebo.problems.regenerate import solve
+from mergebo.problems.optima.regenerate import solve
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
 TRIALS = 60

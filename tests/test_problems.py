@@ -16,8 +16,13 @@ from hypothesis import strategies as st
 import mergebo as mb
 from mergebo import errors, problems
 from mergebo.permutations import insert, invert, reverse, sample, swap
-from mergebo.problems import layout, optima, ordering, regenerate, registry, scheduling, tsp, ttp
-from mergebo.problems.regenerate import solve
+from mergebo.problems import layout, linear_ordering, registry, scheduling, tsp, ttp
+from mergebo.problems.optima import regenerate
+from mergebo.problems.optima.exact import brute_force, held_karp
+from mergebo.problems.optima.heuristics import anneal, random_neighbours, steepest_descent
+from mergebo.problems.optima.linear_orders import order_search
+from mergebo.problems.optima.regenerate import solve
+from mergebo.problems.optima.tours import tour_search
 from mergebo.problems.registry import DATA, FAMILIES, QAPLIB
 from mergebo.testing import ProblemSuite
 
@@ -144,7 +149,7 @@ class TestTSP:
     def test_drill_tours_are_proved(self, k: int) -> None:
         problem = problems.get(f"tsp:pcb15-{k}")
         assert problem.optimum.proved
-        value, tour = optima.held_karp(problem.distances)
+        value, tour = held_karp(problem.distances)
         assert value == problem.optimum.value == problem.evaluate(tour)
 
 
@@ -418,11 +423,11 @@ class TestOrdering:
     def test_without_noise_the_planted_order_is_proved(self) -> None:
         problem = problems.get("lop:planted(n=6,noise=0.0)")
         assert problem.optimum.proved
-        assert optima.brute_force(problem)[0] == pytest.approx(problem.optimum.value)
+        assert brute_force(problem)[0] == pytest.approx(problem.optimum.value)
 
     def test_noise_is_not_negative(self) -> None:
         with pytest.raises(errors.ArgumentError, match="not be negative"):
-            ordering.planted_lop("l", 5, 0, noise=-1)
+            linear_ordering.planted_lop("l", 5, 0, noise=-1)
 
     def test_addition_by_hand(self) -> None:
         """Two reagents: adding 0 first costs 3; their optimal moments are first and last."""
@@ -482,25 +487,25 @@ class TestSolvers:
         distances = np.random.default_rng(n).random((n, n))
         np.fill_diagonal(distances, 0)
         problem = problems.TSP("t", distances)
-        value, tour = optima.held_karp(distances)
-        assert value == pytest.approx(optima.brute_force(problem)[0])
+        value, tour = held_karp(distances)
+        assert value == pytest.approx(brute_force(problem)[0])
         assert problem.evaluate(tour) == pytest.approx(value)
 
     def test_tour_search_finds_short_tours(self) -> None:
         problem = problems.get("tsp:pcb15-3")
-        value, tour = optima.tour_search(problem.distances, seed=0, kicks=300)
+        value, tour = tour_search(problem.distances, seed=0, kicks=300)
         assert problem.evaluate(tour) == value == problem.optimum.value
 
     @pytest.mark.parametrize("seed", range(3))
     def test_order_search_finds_the_best_order(self, seed: int) -> None:
         problem = problems.get("lop:planted", n=7, seed=seed, noise=2.0)
-        value, order = optima.order_search(problem.gains, seed=0, kicks=50)
+        value, order = order_search(problem.gains, seed=0, kicks=50)
         assert problem.evaluate(order) == pytest.approx(value)
-        assert value == pytest.approx(optima.brute_force(problem)[0])
+        assert value == pytest.approx(brute_force(problem)[0])
 
     def test_order_search_ends_in_a_local_optimum(self) -> None:
         problem = problems.get("lop:planted(n=25,noise=2.0)")
-        kicked, plain = (optima.order_search(problem.gains, seed=1, kicks=kicks) for kicks in (200, 0))
+        kicked, plain = (order_search(problem.gains, seed=1, kicks=kicks) for kicks in (200, 0))
         assert kicked[0] <= plain[0]
         for value, order in (kicked, plain):
             around = np.array([insert(order, i, j) for i, j in itertools.product(range(25), repeat=2)])
@@ -512,40 +517,40 @@ class TestSolvers:
         moves = {tuple(swap(order, i, j)) for i, j in itertools.combinations(range(7), 2)}
         moves |= {tuple(insert(order, i, j)) for i, j in itertools.product(range(7), repeat=2)}
         moves |= {tuple(reverse(order, i, j)) for i, j in itertools.combinations_with_replacement(range(7), 2)}
-        drawn = optima.random_neighbours(np.tile(order, (3000, 1)), problem, np.random.default_rng(0))
+        drawn = random_neighbours(np.tile(order, (3000, 1)), problem, np.random.default_rng(0))
         assert {tuple(row) for row in drawn} == moves
 
     def test_steepest_descent_ends_in_a_local_optimum(self) -> None:
         problem = problems.get("ttp:random(n=8)")
-        value, row = optima.steepest_descent(problem, problem.space.sample_rows(seed=0))
+        value, row = steepest_descent(problem, problem.space.sample_rows(seed=0))
         assert problem.evaluate_rows(row) == value
-        around = optima.random_neighbours(np.tile(row, (3000, 1)), problem, np.random.default_rng(0))
+        around = random_neighbours(np.tile(row, (3000, 1)), problem, np.random.default_rng(0))
         assert problem.evaluate_rows(around).min() >= value - 1e-9
 
     def test_annealing_solves_a_small_problem(self) -> None:
         problem = problems.get("qap:nug-like(n=6)")
-        assert optima.anneal(problem, seed=0, chains=8, steps=300)[0] == optima.brute_force(problem)[0]
+        assert anneal(problem, seed=0, chains=8, steps=300)[0] == brute_force(problem)[0]
 
     def test_annealing_from_a_start(self) -> None:
         problem = problems.get("lop:planted(n=7,noise=0.0)")
-        value, best = optima.brute_force(problem)
-        found, row = optima.anneal(problem, seed=0, chains=4, steps=20, start=best)
+        value, best = brute_force(problem)
+        found, row = anneal(problem, seed=0, chains=4, steps=20, start=best)
         assert (found, row.tolist()) == (value, best.tolist())
         worst = best[::-1].copy()
-        assert optima.anneal(problem, seed=0, chains=4, steps=100, start=worst, initial_temperature=0.01)[
+        assert anneal(problem, seed=0, chains=4, steps=100, start=worst, initial_temperature=0.01)[
             0
         ] < problem.evaluate_rows(worst)
 
     @pytest.mark.slow
     def test_annealing_of_options_and_numbers(self) -> None:
         problem = Brew("brew")
-        value, row = optima.anneal(problem, seed=0, chains=16, steps=3000)
+        value, row = anneal(problem, seed=0, chains=16, steps=3000)
         assert problem.space.decode(row)["vessel"] == "oak"
         assert value == pytest.approx(0, abs=0.05)
         start = np.tile(problem.space.sample_rows(seed=0), (500, 1))
         visited = set()
         for seed in range(20):
-            around = optima.random_neighbours(start, problem, np.random.default_rng(seed))
+            around = random_neighbours(start, problem, np.random.default_rng(seed))
             problem.space.encode([problem.space.decode(each) for each in around])
             changed = [name for name, where in problem.space.slices.items() if (around[:, where] != start[:, where]).any()]
             assert len(changed) <= 1  # a small step of an integer may be zero
@@ -579,12 +584,17 @@ class TestRegenerate:
         written = (tmp_path / "optima.json").read_bytes()
         problem = problems.get(name)
         assert problem.optimum.proved
-        assert (
-            problem.optimum.value == optima.brute_force(problem)[0] == problem.evaluate_rows(np.array(problem.optimizers[0]))
-        )
+        assert problem.optimum.value == brute_force(problem)[0] == problem.evaluate_rows(np.array(problem.optimizers[0]))
         self.run(monkeypatch, name, "--write")
         assert (tmp_path / "optima.json").read_bytes() == written
         assert f"stored {problem.optimum.value:.10g}" in capsys.readouterr().out.splitlines()[-1]
+
+    def test_the_search_for_thieves_starts_from_a_tour_of_their_cities(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(regenerate, "anneal", lambda problem, **settings: anneal(problem, **settings | {"steps": 50}))
+        problem = problems.get("ttp:random(n=6,seed=2)")
+        value, row, proved, source = solve(problem)
+        assert (problem.evaluate_rows(row), proved) == (value, False)
+        assert source.startswith("annealed from a short tour")
 
     def test_published_values(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A published value is stored even if not reached; a value below a proved optimum is an error."""
@@ -727,8 +737,6 @@ def test_optima_are_regenerated_by_their_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command solves a problem and finds what is stored."""
-    from mergebo.problems import regenerate
-
     monkeypatch.setattr("sys.argv", ["regenerate", "tsp:pcb15-1", "addition:demo"])
     regenerate.main()
     output = capsys.readouterr().out

@@ -12,6 +12,8 @@ import numpy as np
 from mergebo._typing import Floats, Ints, Rows
 from mergebo.spaces import PermutationSpace, SearchSpace
 
+__all__ = ["Optimum", "OrderProblem", "Problem", "Relabelled"]
+
 Values: TypeAlias = Floats
 """Objective values, one per row."""
 

@@ -13,6 +13,8 @@ from mergebo.errors import ArgumentError
 from mergebo.permutations import as_generator
 from mergebo.problems.base import OrderProblem, Values
 
+__all__ = ["CellPlacement", "FloorPlan"]
+
 
 def half_perimeter(nets: tuple[Ints, ...], *coordinates: NDArray[np.float64]) -> Values:
     """Wirelength: the extent of the pins of each net along each axis; `coordinates` are `(count, modules)` per axis."""

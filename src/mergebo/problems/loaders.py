@@ -20,6 +20,8 @@ from mergebo.problems.qap import QAP
 from mergebo.problems.tsp import TSP, euclidean
 from mergebo.problems.ttp import TTP
 
+__all__ = ["read_qaplib", "read_qaplib_solution", "read_tour", "read_tsplib", "read_ttp"]
+
 
 class TextFile(Protocol):
     """A text file: a path, or data inside the package."""

@@ -12,6 +12,8 @@ from mergebo.errors import ShapeError
 from mergebo.permutations import as_generator
 from mergebo.problems.base import OrderProblem, Values
 
+__all__ = ["QAP"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QAP(OrderProblem):

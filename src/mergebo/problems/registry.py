@@ -18,11 +18,13 @@ import numpy as np
 from mergebo._names import read_call, write_call
 from mergebo._typing import Ints
 from mergebo.errors import ArgumentError, unknown_choice
-from mergebo.problems import layout, ordering, qap, scheduling, tsp, ttp
+from mergebo.problems import layout, linear_ordering, order_of_addition, qap, scheduling, tsp, ttp
 from mergebo.problems.base import Optimum, Problem
 from mergebo.problems.loaders import read_qaplib, read_tour, read_tsplib
-from mergebo.problems.optima import tour_search
+from mergebo.problems.optima.tours import tour_search
 from mergebo.problems.tsp import TSP, euclidean
+
+__all__ = ["available", "get"]
 
 DATA = files("mergebo.problems") / "data"
 
@@ -84,7 +86,7 @@ def _parameters(build: Builder) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def stored_optima() -> dict[str, Any]:
-    """Values and rows found or confirmed by `python -m mergebo.problems.regenerate`."""
+    """Values and rows found or confirmed by `python -m mergebo.problems.optima.regenerate`."""
     stored: dict[str, Any] = json.loads((DATA / "optima.json").read_text(encoding="utf-8"))
     return stored
 
@@ -152,15 +154,15 @@ def _flow_shop(name: str, n: int = 20, machines: int = 5, seed: int = 0, criteri
 
 
 def _planted(name: str, n: int = 30, seed: int = 0, noise: float = 0.5) -> Problem:
-    return ordering.planted_lop(name, n, seed, noise)
+    return linear_ordering.planted_lop(name, n, seed, noise)
 
 
 def _reagents(name: str, n: int = 8, seed: int = 0, heated: bool = False, noise: float = 0.0) -> Problem:
-    return ordering.reagents(name, n, seed, heated, noise)
+    return order_of_addition.reagents(name, n, seed, heated, noise)
 
 
 def _synthesis(name: str, n: int = 8, seed: int = 0, noise: float = 0.0) -> Problem:
-    return ordering.synthesis(name, n, seed, noise)
+    return order_of_addition.synthesis(name, n, seed, noise)
 
 
 def _a280_tour() -> Ints:

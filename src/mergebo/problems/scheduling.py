@@ -15,6 +15,8 @@ from mergebo.errors import ShapeError, unknown_choice
 from mergebo.permutations import as_generator
 from mergebo.problems.base import OrderProblem, Values
 
+__all__ = ["FlowShop"]
+
 Criterion: TypeAlias = Literal["makespan", "flowtime"]
 
 

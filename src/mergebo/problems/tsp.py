@@ -13,6 +13,8 @@ from mergebo.errors import ShapeError, unknown_choice
 from mergebo.permutations import as_generator
 from mergebo.problems.base import OrderProblem, Values
 
+__all__ = ["TSP"]
+
 Metric: TypeAlias = Literal["exact", "round", "ceil"]
 """Rounding of Euclidean distances: none, TSPLIB's EUC_2D (nearest integer) or CEIL_2D (next integer)."""
 

@@ -15,6 +15,8 @@ from mergebo.permutations import as_generator
 from mergebo.problems.base import Problem, Values
 from mergebo.spaces import Binary, Permutation, Space
 
+__all__ = ["TTP"]
+
 Overweight: TypeAlias = Literal["repair", "penalty"]
 
 
@@ -76,7 +78,7 @@ class TTP(Problem):
         return 4 * self.space.width
 
     @cached_property
-    def _by_worth(self) -> Ints:
+    def by_worth(self) -> Ints:
         """Items by decreasing profit per weight."""
         return np.argsort(-self.profits / self.weights, kind="stable")
 
@@ -89,10 +91,10 @@ class TTP(Problem):
 
     def repair(self, picks: Rows) -> Rows:
         """Feasible plans: from each, the items of least profit per weight are dropped until the rest fits."""
-        sorted_picks = picks[:, self._by_worth]
-        carried = np.cumsum(sorted_picks * self.weights[self._by_worth], axis=1)
+        sorted_picks = picks[:, self.by_worth]
+        carried = np.cumsum(sorted_picks * self.weights[self.by_worth], axis=1)
         repaired = np.empty_like(picks)
-        repaired[:, self._by_worth] = sorted_picks & (carried <= self.capacity)
+        repaired[:, self.by_worth] = sorted_picks & (carried <= self.capacity)
         return repaired
 
     def _evaluate(self, rows: Rows) -> Values:

@@ -13,7 +13,7 @@ import pytest
 
 from mergebo.errors import MergeboError
 from mergebo.problems import Problem
-from mergebo.problems.optima import random_neighbours
+from mergebo.problems.optima.heuristics import random_neighbours
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, PermutationSpace
 
 

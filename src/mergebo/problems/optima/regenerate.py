@@ -1,4 +1,4 @@
-"""Regenerate stored optima and best-known values: `python -m mergebo.problems.regenerate [--write] [--quick] [NAME ...]`.
+"""Regenerate stored optima: `python -m mergebo.problems.optima.regenerate [--write] [--quick] [NAME ...]`.
 
 Exact where possible (dynamic programming for tours of up to 16 cities, enumeration of up to 8 items), otherwise long
 searches that exploit the structure of the problem. Published values are kept: finding a better value than a proved optimum
@@ -17,14 +17,21 @@ from typing import Any
 import numpy as np
 
 from mergebo._typing import Rows
-from mergebo.problems import optima, registry
+from mergebo.problems import registry
 from mergebo.problems.base import Problem
-from mergebo.problems.ordering import LOP, Synthesis
+from mergebo.problems.linear_ordering import LOP
+from mergebo.problems.optima.exact import brute_force, held_karp
+from mergebo.problems.optima.heuristics import anneal, steepest_descent
+from mergebo.problems.optima.linear_orders import order_search
+from mergebo.problems.optima.tours import tour_search
+from mergebo.problems.order_of_addition import Synthesis
 from mergebo.problems.registry import QAPLIB, available, get
 from mergebo.problems.scheduling import TAILLARD
-from mergebo.problems.tsp import TSP
+from mergebo.problems.tsp import TSP, euclidean
 from mergebo.problems.ttp import TTP
 from mergebo.spaces import PermutationSpace
+
+__all__: list[str] = []
 
 PUBLISHED: dict[str, tuple[float, bool, str]] = {
     "tsp:a280": (2579, True, "TSPLIB"),
@@ -42,44 +49,46 @@ def solve(problem: Problem, *, quick: bool = False) -> tuple[float, Rows, bool, 
     """The best value and row found, whether it is proved optimal, and how. `quick`: one search instead of several."""
     few, many = (range(1), range(1)) if quick else (range(4), range(8))
     if isinstance(problem, TSP) and problem.n <= 16:
-        return *optima.held_karp(problem.distances), True, "dynamic programming"
+        return *held_karp(problem.distances), True, "dynamic programming"
     if isinstance(problem, TSP):
-        found = [optima.tour_search(problem.distances, seed=seed, kicks=400_000) for seed in many]
+        found = [tour_search(problem.distances, seed=seed, kicks=400_000) for seed in many]
         return *min(found, key=lambda pair: pair[0]), False, "2-opt, Or-opt and kicks"
     if isinstance(problem, TTP):
         return *_thief(problem), False, "annealed from a short tour and a good knapsack"
     if isinstance(problem.space, PermutationSpace) and problem.space.n <= 8:
-        return *optima.brute_force(problem), True, "all orders tried"
+        return *brute_force(problem), True, "all orders tried"
     if isinstance(problem, Synthesis) and problem.n <= 8:
         rows = problem.best_quantities(np.array(list(itertools.permutations(range(problem.n)))))
         values = problem.evaluate_rows(rows)
         return float(values.min()), rows[values.argmin()], True, "all orders tried, each with its best quantities"
     if isinstance(problem, LOP):
-        found = [optima.order_search(problem.gains, seed=seed, kicks=1_000_000 // problem.n) for seed in few]
+        found = [order_search(problem.gains, seed=seed, kicks=1_000_000 // problem.n) for seed in few]
         return *min(found, key=lambda pair: pair[0]), False, "insertions and kicks"
     # Long chains for many items, many chains for few.
     chains, steps = (48, 30_000) if problem.space.width < 30 else (12, 40_000)
     found = [
-        optima.anneal(problem, seed=seed, chains=chains, steps=steps, initial_temperature=0.15 * (1 + seed % 2))
-        for seed in few
+        anneal(problem, seed=seed, chains=chains, steps=steps, initial_temperature=0.15 * (1 + seed % 2)) for seed in few
     ]
-    found = [optima.steepest_descent(problem, row) for _, row in found]
+    found = [steepest_descent(problem, row) for _, row in found]
     return *min(found, key=lambda pair: pair[0]), False, "simulated annealing, then steepest descent"
 
 
 def _thief(problem: TTP) -> tuple[float, Rows]:
     """Annealing from a good tour in both directions with greedy knapsacks."""
-    tour = np.array(get("tsp:a280").optimizers[0], np.int64)
+    if problem.name.startswith("ttp:a280"):
+        tour = np.array(get("tsp:a280").optimizers[0], np.int64)
+    else:
+        _, tour = tour_search(euclidean(problem.coordinates, "ceil"), seed=0, kicks=10_000)
     found = []
     for fill in (0.3, 0.5, 0.7, 0.9):
-        worth = problem._by_worth
+        worth = problem.by_worth
         picks = np.zeros(len(worth), np.int64)
         picks[worth[np.cumsum(problem.weights[worth]) <= fill * problem.capacity]] = 1
         found += [np.concatenate([route, picks]) for route in (tour, tour[::-1])]
     rows = np.array(found)
     best = rows[problem.evaluate_rows(rows).argmin()]
-    _, annealed = optima.anneal(problem, seed=0, chains=8, steps=300_000, start=best, initial_temperature=0.003)
-    return optima.steepest_descent(problem, annealed)
+    _, annealed = anneal(problem, seed=0, chains=8, steps=300_000, start=best, initial_temperature=0.003)
+    return steepest_descent(problem, annealed)
 
 
 def main() -> None:
