@@ -14,10 +14,9 @@ from mergebo.experiments.formatting import quoted_figure
 from mergebo.experiments.metrics import simple_regret
 from mergebo.experiments.runs import CaseRuns, method_order
 from mergebo.experiments.statistics import Estimate
-from mergebo.plots.style import STYLE
+from mergebo.plots.style import GREY, new_figure
 
 with extra("plot"):
-    from matplotlib import rc_context
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
@@ -73,8 +72,7 @@ def convergence(group: str, runs: Sequence[CaseRuns], style_of: Mapping[str, dic
     deviations = {method: curve.std(axis=0, ddof=min(1, len(curve) - 1)) for method, curve in curves.items()}
     initial, budget = runs[0].case.initial, runs[0].case.budget
     logarithmic = label != "best value"
-    with rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    with new_figure(6.4, 4.2) as figure:
         axes = figure.add_subplot()
         floor = _logarithmic(axes, list(means.values()), list(deviations.values())) if logarithmic else -np.inf
         evaluations = np.arange(1, budget + 1)
@@ -84,7 +82,7 @@ def convergence(group: str, runs: Sequence[CaseRuns], style_of: Mapping[str, dic
             low, middle, high = (np.maximum(each, floor) for each in (mean - deviation, mean, mean + deviation))
             axes.fill_between(evaluations, low, high, color=style["color"], alpha=0.1, linewidth=0)
             axes.plot(evaluations, middle, label=method, linewidth=1.8, **style)
-        axes.axvline(initial + 0.5, color="#8C8C8C", linewidth=0.8, linestyle=(0, (2, 2)))
+        axes.axvline(initial + 0.5, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
         axes.set(title=group, xlabel="evaluations", ylabel=label, xlim=(1, budget))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.grid(True, which="major")
@@ -143,8 +141,7 @@ def _curve(runs: CaseRuns, method: str, label: str) -> Floats:
 def rank_plot(ranks: Mapping[str, Estimate], style_of: Mapping[str, dict[str, Any]]) -> Figure:
     """Mean ranks with their intervals, the best at the top."""
     methods = sorted(ranks, key=lambda method: ranks[method].mean)
-    with rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 0.9 + 0.36 * len(methods)), layout="constrained")
+    with new_figure(6.4, 0.9 + 0.36 * len(methods)) as figure:
         axes = figure.add_subplot()
         for y, method in enumerate(methods):
             _dot(axes, ranks[method].mean, y, ranks[method].interval, style_of[method])
@@ -163,8 +160,7 @@ def score_plot(scores: Mapping[str, Mapping[str, Estimate]], style_of: Mapping[s
     """Scores by class and method, with standard errors."""
     methods = [method for method in style_of if any(method in row for row in scores.values())]
     step = 0.8 / max(1, len(methods))
-    with rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 1.3 + max(0.34, 0.085 * len(methods)) * len(scores)), layout="constrained")
+    with new_figure(6.4, 1.3 + max(0.34, 0.085 * len(methods)) * len(scores)) as figure:
         axes = figure.add_subplot()
         for y, row in enumerate(scores.values()):
             if y % 2:
@@ -183,8 +179,8 @@ def score_plot(scores: Mapping[str, Mapping[str, Estimate]], style_of: Mapping[s
                         size=4.5,
                         label=method if method not in axes.get_legend_handles_labels()[1] else None,
                     )
-        axes.axvline(0, color="#8C8C8C", linewidth=0.8)
-        axes.axvline(1, color="#8C8C8C", linewidth=0.8)
+        axes.axvline(0, color=GREY, linewidth=0.8)
+        axes.axvline(1, color=GREY, linewidth=0.8)
         axes.set_yticks(range(len(scores)), list(scores))
         axes.tick_params(axis="y", length=0)
         axes.set(xlabel="score (0: random search, 1: reference)", ylim=(len(scores) - 0.5, -0.5))

@@ -1,1 +1,3 @@
 """Figures. They need the extra `mergebo[plot]`."""
+
+__all__: list[str] = []

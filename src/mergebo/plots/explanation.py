@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 from mergebo.errors import extra
 from mergebo.explain.effects import REGIONS, SIGNIFICANT_STDS, Effect
 from mergebo.explain.report import HEADINGS, Explanation, percent, significant
-from mergebo.plots.style import STYLE, truncate
+from mergebo.plots.style import BLUE, GREY, RED, new_figure, truncate
 
 with extra("plot"):
-    from matplotlib import colormaps, rc_context
+    from matplotlib import colormaps
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-BETTER, WORSE, PLAIN = "#2166AC", "#B2182B", "#8C8C8C"
+__all__: list[str] = []
+
+BETTER, WORSE, PLAIN = BLUE, RED, GREY
 SHADES = colormaps["RdBu"]
 """From worse to better."""
 MOST_ITEMS, MOST_EFFECTS = 30, 9
@@ -33,8 +35,8 @@ def draw(explanation: Explanation, path: str | PathLike[str] | None = None) -> F
     matrix = explanation.kind not in ("choice", "quantity") and bool(explanation.of_kind(explanation.kind))
     embedding = explanation.embedding is not None
     columns = 1 + matrix + embedding
-    with rc_context(STYLE):
-        figure = Figure(figsize=(5.6 * columns, 5.8) if explanation.structures else (7, 1), layout="constrained")
+    width, height = (5.6 * columns, 5.8) if explanation.structures else (7, 1)
+    with new_figure(width, height, path) as figure:
         figure.suptitle(_title(explanation), x=0.01, ha="left", fontsize=11)
         if explanation.structures:
             grid = figure.add_gridspec(2, columns, height_ratios=(1, 1.7))
@@ -44,8 +46,6 @@ def draw(explanation: Explanation, path: str | PathLike[str] | None = None) -> F
                 _matrix(figure.add_subplot(grid[:, 1]), explanation)
             if embedding:
                 _embedding(figure.add_subplot(grid[:, -1]), explanation)
-        if path is not None:
-            figure.savefig(path)
     return figure
 
 
