@@ -7,13 +7,14 @@ raises `BudgetExhausted`. The tools need the extra `mergebo[bench]`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from mergebo._typing import Ints, Rows
 from mergebo.errors import UnsupportedError, extra, require
-from mergebo.spaces import Binary, Permutation, PermutationSpace, SearchSpace
+from mergebo.spaces import Binary, Permutation, PermutationSpace, SearchSpace, Variable
 
 Objective: TypeAlias = Callable[[Rows], float]
 
@@ -28,16 +29,23 @@ def random_bits(space: SearchSpace, objective: Objective, design: Rows, seed: in
     for row in design:
         objective(row)
     while True:
-        parts = []
-        for variable in space.variables.values():
-            match variable:
-                case Permutation(n):
-                    parts.append(decode_coins(n, rng))
-                case Binary(count):
-                    parts.append(rng.integers(0, 2, count))
-                case _:
-                    raise UnsupportedError(f"random bits decode to orders and binary choices, not to {variable}")
-        objective(np.concatenate(parts))
+        objective(np.concatenate([_random_value(variable, rng) for variable in space.variables.values()]))
+
+
+@singledispatch
+def _random_value(variable: Variable, rng: np.random.Generator) -> Ints:
+    """A value decoded from random bits."""
+    raise UnsupportedError(f"random bits decode to orders and binary choices, not to {variable}")
+
+
+@_random_value.register
+def _(variable: Permutation, rng: np.random.Generator) -> Ints:
+    return decode_coins(variable.n, rng)
+
+
+@_random_value.register
+def _(variable: Binary, rng: np.random.Generator) -> Ints:
+    return rng.integers(0, 2, variable.count)
 
 
 def decode_coins(n: int, rng: np.random.Generator) -> Ints:

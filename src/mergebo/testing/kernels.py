@@ -18,6 +18,8 @@ with extra("torch"):
     import torch
     from gpytorch.kernels import Kernel
 
+__all__ = ["KernelSuite"]
+
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 

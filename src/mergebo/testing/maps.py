@@ -16,6 +16,8 @@ from mergebo.sorting import ComparisonMap
 from mergebo.testing.properties import property_test
 from mergebo.testing.strategies import batches, broken_permutations, sizes
 
+__all__ = ["MapSuite"]
+
 
 class MapSuite:
     """Inherit from this class and implement `make`, which creates the map to test."""

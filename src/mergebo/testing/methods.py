@@ -15,6 +15,8 @@ from mergebo.methods import METHODS, Method, MethodInfo
 from mergebo.optimizer import Optimizer
 from mergebo.spaces import Binary, Choice, Integer, Permutation, PermutationSpace, Real, SearchSpace, Space
 
+__all__ = ["MethodSuite"]
+
 NAME = "the method under test"
 ORDERS = PermutationSpace(6)
 BINARY = Space(route=Permutation(5), picks=Binary(4))

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import itertools
 import pickle
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ import pytest
 from mergebo.errors import MergeboError
 from mergebo.problems import Problem
 from mergebo.problems.optima.heuristics import random_neighbours
-from mergebo.spaces import Binary, Choice, Numeric, Permutation, PermutationSpace
+from mergebo.spaces import Binary, Numeric, Permutation, PermutationSpace, Variable
+
+__all__ = ["ProblemSuite", "invalid_value"]
 
 
 class ProblemSuite:
@@ -122,17 +125,26 @@ def _broken(problem: Problem, good: Any) -> list[Any]:
         out: list[Any] = [good + 1, good[:-1], good + 0.5, ["a"] * len(good), None, []]
         return [*out, np.zeros_like(good)] if len(good) > 1 else out
     out = [None, {}, {**good, "other": 1}, dict(list(good.items())[1:])]
-    for name, variable in problem.space.variables.items():
-        match variable:
-            case Permutation():
-                bad = good[name] * 0
-            case Binary():
-                bad = good[name] + 2
-            case Numeric():
-                bad = variable.high + 1
-            case Choice():
-                bad = object()
-            case _:
-                continue
-        out.append({**good, name: bad})
-    return out
+    variables = problem.space.variables
+    return out + [{**good, name: invalid_value(variables[name], value)} for name, value in good.items()]
+
+
+@singledispatch
+def invalid_value(variable: Variable, good: Any) -> Any:
+    """A value that the variable must reject, made from a valid one."""
+    return object()
+
+
+@invalid_value.register
+def _(variable: Permutation, good: Any) -> Any:
+    return good * 0
+
+
+@invalid_value.register
+def _(variable: Binary, good: Any) -> Any:
+    return good + 2
+
+
+@invalid_value.register
+def _(variable: Numeric, good: Any) -> Any:
+    return variable.high + 1

@@ -8,6 +8,8 @@ from typing import Any, cast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+__all__: list[str] = []
+
 
 def property_test(test: Callable[..., None]) -> Callable[..., None]:
     """Run the test on hypothesis data (its last argument); allows inherited tests, which hypothesis warns about by default.

@@ -13,6 +13,8 @@ from mergebo.neighbours import MOVES, random_neighbours
 from mergebo.optimizer import Optimizer
 from mergebo.spaces import SearchSpace
 
+__all__ = ["SpaceSuite"]
+
 MAX_ENUMERATED = 5_000
 """Maximum size of spaces that are enumerated."""
 

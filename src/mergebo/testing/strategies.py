@@ -12,6 +12,7 @@ from mergebo.permutations import sample
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space, Variable
 
 __all__ = [
+    "VARIABLES",
     "batches",
     "broken_permutations",
     "comparators",
@@ -106,65 +107,45 @@ def broken_permutations(draw: st.DrawFn, n: int) -> Any:
     """Something that is not a permutation of n >= 2 items and must be rejected."""
     order = draw(st.permutations(range(n)))
     k = draw(st.integers(0, n - 1))
-    kind = draw(
-        st.sampled_from(
-            [
-                "twice",
-                "negative",
-                "too large",
-                "fraction",
-                "nan",
-                "infinite",
-                "short",
-                "long",
-                "text",
-                "none",
-                "ragged",
-                "bool",
-            ]
-        )
-    )
     values: list[Any] = list(order)
+    replaced = {"twice": values[k - 1], "negative": -1, "too large": n, "fraction": values[k] + 0.5}
+    replaced |= {"nan": float("nan"), "infinite": float("inf"), "text": "a", "none": None}
+    kind = draw(st.sampled_from([*replaced, "short", "long", "ragged", "bool"]))
     match kind:
-        case "twice":
-            values[k] = values[k - 1]
-        case "negative":
-            values[k] = -1
-        case "too large":
-            values[k] = n
-        case "fraction":
-            values[k] += 0.5
-        case "nan":
-            values[k] = float("nan")
-        case "infinite":
-            values[k] = float("inf")
         case "short":
             values.remove(n - 1)
         case "long":
             values.append(n)
-        case "text":
-            values[k] = "a"
-        case "none":
-            values[k] = None
         case "ragged":
             return [values, values[1:]]
         case "bool":
-            return [bool(v) for v in values]
+            return [bool(value) for value in values]
+        case _:
+            values[k] = replaced[kind]
     return values
 
 
-def variables() -> st.SearchStrategy[Variable]:
-    """Variables of every type: short orders and binary vectors, numbers of all magnitudes on both scales."""
-    scales = st.floats(-6, 6).map(lambda exponent: 10.0**exponent)
-    return st.one_of(
-        st.integers(1, 6).map(Permutation),
-        st.integers(1, 4).map(Binary),
+_SCALES = st.floats(-6, 6).map(lambda exponent: 10.0**exponent)
+
+VARIABLES: dict[type[Variable], st.SearchStrategy[Variable]] = {
+    Permutation: st.integers(1, 6).map(Permutation),
+    Binary: st.integers(1, 4).map(Binary),
+    Integer: st.one_of(
         st.builds(lambda low, more: Integer(low, low + more), st.integers(-1000, 1000), st.integers(1, 10**6)),
         st.builds(lambda low, more: Integer(low, low + more, log=True), st.integers(1, 1000), st.integers(1, 10**6)),
+    ),
+    Real: st.one_of(
         st.builds(lambda low, more: Real(low, low + more), st.floats(-1e6, 1e6), st.floats(0.1, 1e6)),
-        st.builds(lambda low, ratio: Real(low, low * (1 + ratio), log=True), scales, scales),
-        st.integers(2, 5).map(lambda count: Choice(["a", None, 7, [1, 2], False][:count])),
-    )
+        st.builds(lambda low, ratio: Real(low, low * (1 + ratio), log=True), _SCALES, _SCALES),
+    ),
+    Choice: st.integers(2, 5).map(lambda count: Choice(["a", None, 7, [1, 2], False][:count])),
+}
+"""A strategy for each kind of variable: short orders and binary vectors, numbers of all magnitudes on both scales."""
+
+
+def variables() -> st.SearchStrategy[Variable]:
+    """Variables of every kind in `VARIABLES`."""
+    return st.one_of(*VARIABLES.values())
 
 
 def spaces(most: int = 4) -> st.SearchStrategy[Space]:
