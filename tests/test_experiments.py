@@ -24,6 +24,8 @@ from mergebo.errors import ArgumentError, RecordFileError
 from mergebo.experiments import SUITES, Job, Record, Store, get_suite, run_jobs
 from mergebo.experiments.competitors import COMPETITORS, decode_coins
 from mergebo.experiments.jobs import check_method, run_job
+from mergebo.experiments.protocols import METHOD_ROWS, PROTOCOLS, method_row
+from mergebo.methods import METHODS, Auto, MethodInfo, SingleKernel, footrule_kernel
 from mergebo.optimizer import Optimizer
 
 pytestmark = pytest.mark.slow
@@ -159,6 +161,20 @@ def test_settings_come_from_the_protocol_unless_the_method_has_its_own() -> None
     assert job.settings["acquisition"] == "ucb"
     assert job.settings["random_starts"] == 10
     assert Job("tsp:pcb15-0", "optuna-tpe", 0, 30, 20, protocol="paper-low").settings == {}
+
+
+def test_every_method_and_competitor_has_a_row() -> None:
+    assert set(METHOD_ROWS) == {*METHODS, *COMPETITORS}
+    for row in METHOD_ROWS.values():
+        assert set(row.settings) in ({*PROTOCOLS}, set())
+    assert method_row("mergebo(steps=3)") == METHOD_ROWS["mergebo"]
+
+
+def test_a_registered_kernel_has_the_settings_of_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "mine", MethodInfo("mine", "", SingleKernel, {"kernel": footrule_kernel}))
+    assert method_row("mine").settings == method_row("spearman").settings
+    monkeypatch.setitem(METHODS, "mine", MethodInfo("mine", "", Auto))
+    assert method_row("mine").settings == {}
 
 
 def test_relabelling_depends_on_the_seed_but_not_on_the_method() -> None:

@@ -51,7 +51,6 @@ TORCH_AT_IMPORT = {
 }
 TORCH_WHEN_USED = {
     "acquisition/device.py",
-    "experiments/jobs.py",
     "methods/turbo.py",
     "gp.py",
     "similarity/base.py",

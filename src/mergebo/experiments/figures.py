@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mergebo._names import read_call
 from mergebo._typing import Floats
 from mergebo.errors import extra
 from mergebo.experiments.formatting import quoted_figure
 from mergebo.experiments.metrics import simple_regret
+from mergebo.experiments.protocols import method_row
 from mergebo.experiments.runs import CaseRuns, method_order
 from mergebo.experiments.statistics import Estimate
 from mergebo.plots.style import GREY, new_figure
@@ -20,24 +20,6 @@ with extra("plot"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-
-COLOURS = {
-    "auto": "#CC3311",
-    "mergebo": "#0072B2",
-    "bops-h": "#D55E00",
-    "bops-random": "#CC79A7",
-    "spearman": "#009E73",
-    "combo": "#56B4E9",
-    "turbo": "#E69F00",
-    "random": "#8C8C8C",
-    "random-bits": "#8C8C8C",
-    "local-search": "#000000",
-    "genetic": "#882255",
-    "pymoo-ga": "#882255",
-    "optuna-tpe": "#999933",
-    "optuna-gp": "#999933",
-}
-"""The colour of each method, whatever its settings; after Okabe and Ito, and Tol. Other methods are grey."""
 
 LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 MARKERS = ("o", "s", "D", "^", "v")
@@ -49,8 +31,7 @@ def styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     used: dict[str, int] = {}
     for method in sorted(methods, key=method_order):
-        name, _ = read_call(method)
-        colour = COLOURS.get(name, COLOURS["random"])
+        colour = method_row(method).colour
         k = used[colour] = used.get(colour, -1) + 1
         found[method] = {"color": colour, "linestyle": LINES[k % len(LINES)], "marker": MARKERS[k % len(MARKERS)]}
     return found

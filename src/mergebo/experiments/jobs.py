@@ -17,9 +17,9 @@ from mergebo._names import read_call
 from mergebo._threads import one_thread
 from mergebo._timing import collect
 from mergebo._typing import Rows
-from mergebo.errors import ArgumentError, ExhaustedError, extra, require, unknown_choice
+from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
 from mergebo.experiments.competitors import COMPETITORS, BudgetExhausted
-from mergebo.experiments.protocols import PROTOCOL_ARGUMENTS, protocol
+from mergebo.experiments.protocols import method_row, protocol
 from mergebo.methods.design import Design
 from mergebo.methods.registry import METHODS, make_method
 from mergebo.optimizer import Optimizer
@@ -55,11 +55,8 @@ class Job:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the method."""
-        name, own = read_call(self.method)
-        if name in COMPETITORS or not self.protocol:
-            return own
-        shared = protocol(self.protocol, name)
-        return {key: value for key, value in shared.items() if key not in PROTOCOL_ARGUMENTS} | own
+        _, own = read_call(self.method)
+        return {**method_row(self.method).settings.get(self.protocol, {}), **own}
 
     @property
     def design(self) -> Design:
@@ -100,10 +97,7 @@ def check_method(method: str) -> None:
         raise unknown_choice("method", name, [*METHODS, *COMPETITORS])
     if name in COMPETITORS and settings:
         raise ArgumentError(f"{name} has no settings, got {method!r}")
-    if name == "pymoo-ga":
-        require("bench", "pymoo")
-    if name == "optuna-gp":
-        require("torch", "torch")
+    method_row(name).check_installed()
     if name in METHODS:
         make_method(name, **settings)
 
@@ -113,9 +107,7 @@ def run_job(job: Job) -> Record:
     start = time.perf_counter()
     problem = job.make_problem()
     name, _ = read_call(job.method)
-    if name in ("turbo", "optuna-gp"):
-        with extra("torch"):
-            import torch  # noqa: F401 - before `one_thread`, which limits only loaded libraries
+    method_row(name).load()  # before `one_thread`, which limits only loaded libraries
     # The initial design is that of a random optimiser: the same points for every method with the same seed.
     shared: dict[str, Any] = {"seed": job.seed, "initial": job.initial, "design": job.design}
     first = Optimizer(problem.space, "random", **shared).ask(job.initial)
