@@ -20,7 +20,7 @@ from rich.progress import Progress
 
 from mergebo.experiments.jobs import Job, run_job
 from mergebo.experiments.metrics import normalised_score, random_search
-from mergebo.experiments.suites import DESIGN, HUNDRED, SMALL, THIEF
+from mergebo.experiments.suites import CLASSES_OF_100, DESIGN_SEEDS, SMALL_CLASSES, THIEVES
 from mergebo.hyperparameters import LENGTHSCALE_PRIOR
 from mergebo.methods import STRUCTURES, Auto, Bayesian, EmbeddingModels, NeighbourhoodSearch, StructureModels, register
 from mergebo.problems import get
@@ -72,9 +72,9 @@ PRECEDENCE = STRUCTURES["precedence"].variants
 WITHOUT_DISTANCES = {"structures": tuple(each for each in STRUCTURES.values() if each.name != "slot-distances")}
 
 PARTS = {
-    "everything": Part((*TOURS, *ORDERS, *LARGE_ORDERS, *LAYOUTS, *THIEF)),
+    "everything": Part((*TOURS, *ORDERS, *LARGE_ORDERS, *LAYOUTS, *THIEVES)),
     "item embedding": Part(TOURS, embedding=False),
-    "starts improved by 2-opt": Part((*TOURS, *THIEF), improve_tours=False),
+    "starts improved by 2-opt": Part((*TOURS, *THIEVES), improve_tours=False),
     "sampled structure instead of the best one": Part((*TOURS, *ORDERS, *LAYOUTS), models={"sampled": False}),
     "precedence: Kendall times Spearman": Part(
         (*ORDERS, *LARGE_ORDERS), models=with_variants("precedence", lambda n: PRECEDENCE(n)[:1])
@@ -85,9 +85,9 @@ PARTS = {
     "BIC penalty on lengthscales": Part(ORDERS, models={"penalty": False}),
     "slot distances on grids": Part(LAYOUTS, models=with_variants("slot-distances", lambda n: [SlotDistances(n)])),
     "slot distances": Part(LAYOUTS, models=WITHOUT_DISTANCES),
-    "kernel on the number of ones": Part(tuple(THIEF), models={"binary": BinarySimilarity}),
-    "output warping": Part(tuple(THIEF), models={"warped": False}),
-    "longer-lengthscale prior": Part(tuple(THIEF), models={"mixed_prior": LENGTHSCALE_PRIOR}),
+    "kernel on the number of ones": Part(tuple(THIEVES), models={"binary": BinarySimilarity}),
+    "output warping": Part(tuple(THIEVES), models={"warped": False}),
+    "longer-lengthscale prior": Part(tuple(THIEVES), models={"mixed_prior": LENGTHSCALE_PRIOR}),
 }
 """Parts by name; the first is the whole method."""
 
@@ -107,12 +107,12 @@ def jobs(part: str) -> list[tuple[str, Job]]:
     for group in PARTS[part].classes:
         method = method_name(part)
         for seed in SEEDS:
-            if group in THIEF:
-                found.append((group, Job(THIEF[group], method, seed, 55, 5, relabelled=True)))
+            if group in THIEVES:
+                found.append((group, Job(THIEVES[group], method, seed, 55, 5, relabelled=True)))
                 continue
-            budget = 220 if group in HUNDRED else 100
-            for instance in INSTANCES.get(group, DESIGN):
-                problem = {**SMALL, **HUNDRED}[group].format(seed=instance)
+            budget = 220 if group in CLASSES_OF_100 else 100
+            for instance in INSTANCES.get(group, DESIGN_SEEDS):
+                problem = {**SMALL_CLASSES, **CLASSES_OF_100}[group].format(seed=instance)
                 found.append((group, Job(problem, method, seed, budget, 20, relabelled=True)))
     return found
 

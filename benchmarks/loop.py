@@ -25,7 +25,7 @@ import mergebo as mb
 from mergebo._threads import one_thread
 from mergebo.experiments.jobs import made_with
 from mergebo.experiments.metrics import normalised_score, random_search
-from mergebo.experiments.suites import DESIGN, SMALL
+from mergebo.experiments.suites import DESIGN_SEEDS, SMALL_CLASSES
 
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 INITIAL, TRIALS, SIZE = 20, 80, 8
@@ -37,7 +37,7 @@ NOISY = ("TSP 15", "QAP 15", "Flow shop 20", "Linear ordering 30")
 
 def batches(group: str, instance: int, seed: int, strategy: str) -> dict[str, Any]:
     """The score of `auto` after all trials."""
-    name = SMALL[group].format(seed=instance)
+    name = SMALL_CLASSES[group].format(seed=instance)
     problem = mb.problems.get(name).relabelled(seed)
     settings = {} if strategy == "sequential" else {"batch": strategy}
     opt = mb.Optimizer(problem.space, "auto", seed=seed, initial=INITIAL, **settings)
@@ -52,7 +52,7 @@ def batches(group: str, instance: int, seed: int, strategy: str) -> dict[str, An
 
 def noise(group: str, instance: int, seed: int) -> dict[str, Any]:
     """True values of the recommended point and of the one with the best measurement, relative to the range."""
-    problem = mb.problems.get(SMALL[group].format(seed=instance)).relabelled(seed)
+    problem = mb.problems.get(SMALL_CLASSES[group].format(seed=instance)).relabelled(seed)
     random_values = problem.evaluate_rows(problem.space.sample_rows(1000, seed=0))
     value_range = float(np.ptp(random_values))
     rng = np.random.default_rng([seed, 7])
@@ -91,7 +91,9 @@ def jobs(instances: list[int], seeds: list[int], parts: list[str]) -> Iterator[t
     for seed in seeds:
         for instance in instances:
             if "batches" in parts:
-                yield from (("batches", (group, instance, seed, strategy)) for strategy in STRATEGIES for group in SMALL)
+                yield from (
+                    ("batches", (group, instance, seed, strategy)) for strategy in STRATEGIES for group in SMALL_CLASSES
+                )
             if "noise" in parts:
                 yield from (("noise", (group, instance, seed)) for group in NOISY)
             if "objectives" in parts:
@@ -108,7 +110,7 @@ def tables(runs: dict[str, dict[str, Any]]) -> Iterator[Table]:
     strategies = [each for each in STRATEGIES[1:] if any(key[-1] == each for key in scores)]
     title = f"score after {INITIAL} + {TRIALS} trials: batches of {SIZE} / one by one, over the same runs"
     table = Table("class", *strategies, title=title)
-    for group in (*SMALL, None):
+    for group in (*SMALL_CLASSES, None):
         cells = []
         for strategy in strategies:
             cases = [
@@ -167,7 +169,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not set(arguments.instances.split(",")) <= {str(each) for each in range(100, 200)}:
         parser.error("development instances are 100 to 199")
-    if "batches" in arguments.parts and not set(arguments.instances.split(",")) <= set(map(str, DESIGN)):
+    if "batches" in arguments.parts and not set(arguments.instances.split(",")) <= set(map(str, DESIGN_SEEDS)):
         parser.error("scores of batches need best known values, which only the instances 100 to 102 have")
     instances, seeds = ([int(each) for each in given.split(",")] for given in (arguments.instances, arguments.seeds))
     record = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"runs": {}}

@@ -33,7 +33,7 @@ from mergebo.experiments.figures import convergence, styles
 from mergebo.experiments.findings import caveats
 from mergebo.experiments.formatting import THIN, format_fixed, format_number, p_value
 from mergebo.experiments.metrics import (
-    SEARCHES,
+    RANDOM_SEARCHES,
     area_under_curve,
     best_so_far,
     evaluations_to_match,
@@ -44,7 +44,8 @@ from mergebo.experiments.metrics import (
     simple_regret,
 )
 from mergebo.experiments.published import PUBLISHED, SAME_DATA
-from mergebo.experiments.report import metrics, page, report
+from mergebo.experiments.report import page, report
+from mergebo.experiments.report_metrics import metrics
 from mergebo.experiments.report_tables import difference_table, method_table, regret_table, score_table, sign_table
 from mergebo.experiments.runs import SuiteRuns, method_order, missing_seeds, sections
 from mergebo.experiments.statistics import bootstrap_interval, estimate, paired_difference, sign_test
@@ -123,7 +124,7 @@ def test_random_search_agrees_with_exact_values() -> None:
     for k in (1, budget):
         above = 1 - np.arange(len(values) + 1) / len(values)  # chance that one draw is beyond the i-th value
         expected = float(values @ (above[:-1] ** k - above[1:] ** k))
-        assert abs(random_search(name, budget)[k - 1] - expected) < 4 * values.std() / np.sqrt(SEARCHES)
+        assert abs(random_search(name, budget)[k - 1] - expected) < 4 * values.std() / np.sqrt(RANDOM_SEARCHES)
     assert (np.diff(random_search(name, budget)) <= 0).all()
 
 

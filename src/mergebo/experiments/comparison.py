@@ -19,6 +19,8 @@ from mergebo.experiments.runs import CaseRuns, SuiteRuns, read_records, sections
 from mergebo.experiments.statistics import Estimate, SignTest, estimate, sign_test
 from mergebo.experiments.tables import Table
 
+__all__ = ["Comparison", "WorstClass", "compare", "compare_runs", "mean_ranks", "mean_score", "worst_class"]
+
 
 @dataclass(frozen=True)
 class Comparison:

@@ -16,6 +16,8 @@ from mergebo._typing import Ints, Rows
 from mergebo.errors import UnsupportedError, extra, require
 from mergebo.spaces import Binary, Permutation, PermutationSpace, SearchSpace, Variable
 
+__all__ = ["COMPETITORS", "BudgetExhausted"]
+
 Objective: TypeAlias = Callable[[Rows], float]
 
 

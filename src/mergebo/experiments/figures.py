@@ -21,6 +21,8 @@ with extra("plot"):
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+__all__: list[str] = []
+
 LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 MARKERS = ("o", "s", "D", "^", "v")
 """Lines and markers distinguish methods of the same colour."""

@@ -25,6 +25,8 @@ from mergebo.methods.registry import METHODS, make_method
 from mergebo.optimizer import Optimizer
 from mergebo.problems import Problem, get
 
+__all__ = ["Job", "Record", "run_job"]
+
 
 @dataclass(frozen=True)
 class Job:

@@ -22,7 +22,18 @@ from mergebo.methods.registry import METHODS, make_method
 from mergebo.methods.single_kernel import SingleKernel
 from mergebo.problems import get
 
-SEARCHES = 200
+__all__ = [
+    "area_under_curve",
+    "best_so_far",
+    "evaluations_to_match",
+    "feature_length",
+    "median_evaluations",
+    "normalised_score",
+    "random_search",
+    "simple_regret",
+]
+
+RANDOM_SEARCHES = 200
 """Simulated runs of random search, whose mean is the baseline of the scores."""
 
 TOLERANCE = 1e-9
@@ -88,7 +99,7 @@ def random_search(problem: str, budget: int, design: Design = "stratified") -> F
         rows = found.space.design_rows(range(budget), seed=rng) if stratified else found.space.sample_rows(budget, seed=rng)
         return found.evaluate_rows(rows)
 
-    searches = [search() for _ in range(SEARCHES)]
+    searches = [search() for _ in range(RANDOM_SEARCHES)]
     mean: Floats = np.minimum.accumulate(searches, axis=1).mean(axis=0)
     mean.setflags(write=False)
     return mean

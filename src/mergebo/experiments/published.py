@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+__all__ = ["PUBLISHED", "PublishedResult"]
+
 
 @dataclass(frozen=True)
-class Figure:
+class PublishedResult:
     """One cell of Table 1 or 2."""
 
     regret: float
@@ -19,10 +21,14 @@ class Figure:
     auc: float
 
 
-def _row(unit: float, auc_unit: float, **cells: tuple[float, float] | tuple[float, float, float]) -> dict[str, Figure]:
+def _row(
+    unit: float, auc_unit: float, **cells: tuple[float, float] | tuple[float, float, float]
+) -> dict[str, PublishedResult]:
     """Cells (regret, AUC) or (regret, deviation, AUC) by method, in the units of the table."""
     return {
-        method.replace("_", "-"): Figure(cell[0] * unit, cell[1] * unit if len(cell) == 3 else None, cell[-1] * auc_unit)
+        method.replace("_", "-"): PublishedResult(
+            cell[0] * unit, cell[1] * unit if len(cell) == 3 else None, cell[-1] * auc_unit
+        )
         for method, cell in cells.items()
     }
 
@@ -30,7 +36,7 @@ def _row(unit: float, auc_unit: float, **cells: tuple[float, float] | tuple[floa
 SAME_DATA = ("qap:chr15a",)
 """Problems that are the instance of the paper."""
 
-PUBLISHED: dict[str, dict[str, dict[str, Figure]]] = {
+PUBLISHED: dict[str, dict[str, dict[str, PublishedResult]]] = {
     "paper-low": {
         "TSP n=15": _row(
             1,

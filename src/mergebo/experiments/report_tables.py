@@ -32,7 +32,7 @@ from mergebo.experiments.formatting import (
     quoted_figure,
 )
 from mergebo.experiments.metrics import feature_length
-from mergebo.experiments.published import PUBLISHED, SAME_DATA, Figure
+from mergebo.experiments.published import PUBLISHED, SAME_DATA, PublishedResult
 from mergebo.experiments.runs import ALL, CaseRuns, SuiteRuns
 from mergebo.experiments.statistics import SignTest
 from mergebo.experiments.tables import Table, best_bold
@@ -351,7 +351,7 @@ def _means(section: SuiteRuns, values: Mapping[str, Floats | None], text: Callab
     return best_bold([(None, EMPTY) if part is None else (float(part.mean()), text(part)) for part in each])
 
 
-def _published(figure: Figure | None) -> str:
+def _published(figure: PublishedResult | None) -> str:
     if figure is None:
         return EMPTY
     deviation = f" ± {quoted_figure(figure.deviation)}" if figure.deviation is not None else ""

@@ -19,6 +19,8 @@ from mergebo.errors import ArgumentError, extra
 from mergebo.experiments.jobs import Job, Record, run_job
 from mergebo.experiments.store import Store
 
+__all__ = ["Outcome", "run_jobs"]
+
 logger = logging.getLogger(__name__)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,28 @@ from mergebo.experiments.suites import SUITES, Case
 from mergebo.methods.registry import METHODS
 from mergebo.problems import Problem, get
 
-_Head: TypeAlias = tuple[tuple[int, int], str, str, str]
-"""The position, title, description and suite of a section."""
+__all__ = ["CaseRuns", "SuiteRuns", "read_records", "sections"]
+
+
+class _Head(NamedTuple):
+    """What a section is about; sections are sorted by it."""
+
+    position: tuple[int, int]
+    """That of the suite, and the budget if the suite has several."""
+    title: str
+    about: str
+    suite: str
+
+
+class _Setting(NamedTuple):
+    """What the jobs of a case have in common."""
+
+    problem: str
+    initial: int
+    budget: int
+    relabelled: bool
+    protocol: str
+
 
 ALL = "All"
 NO_TOURS = "All but TSP"
@@ -208,9 +228,9 @@ def sections(records: Iterable[Record], focal: str = "") -> list[SuiteRuns]:
         cases.setdefault(case, {}).setdefault(record.job.method, {})[record.job.seed] = record
     made = []
     for head, cases in sorted(found.items(), key=lambda item: item[0]):
-        _, title, about, suite = head
         runs = tuple(CaseRuns(case, cases[k, case]) for k, case in sorted(cases, key=_by_position))
-        made.append(SuiteRuns(title, about, suite, runs, tuple(planned.get(head) or [each.case for each in runs]), focal))
+        cases_planned = planned.get(head) or [each.case for each in runs]
+        made.append(SuiteRuns(head.title, head.about, head.suite, runs, tuple(cases_planned), focal))
     return made
 
 
@@ -235,22 +255,22 @@ def _by_position(positioned: tuple[int, Case]) -> tuple[int, str]:
     return positioned[0], positioned[1].problem
 
 
-def _setting(job: Job) -> tuple[str, int, int, bool, str]:
-    return job.problem, job.initial, job.budget, job.relabelled, job.protocol
+def _setting(job: Job) -> _Setting:
+    return _Setting(job.problem, job.initial, job.budget, job.relabelled, job.protocol)
 
 
-def _positions() -> dict[tuple[str, int, int, bool, str], tuple[_Head, tuple[int, Case]]]:
+def _positions() -> dict[_Setting, tuple[_Head, tuple[int, Case]]]:
     """For the jobs of each suite the section they belong to, and the case with its position."""
-    positions: dict[tuple[str, int, int, bool, str], tuple[_Head, tuple[int, Case]]] = {}
+    positions: dict[_Setting, tuple[_Head, tuple[int, Case]]] = {}
     for relabelled in (False, True):
         for k, (name, suite) in enumerate(SUITES.items()):
             title = f"{name}, items relabelled" if relabelled else name
             chosen = suite.relabelled() if relabelled else suite
             several = len({(case.initial, case.budget) for case in suite.cases}) > 1
             for position, case in enumerate(chosen.cases):
-                setting = (case.problem, case.initial, case.budget, case.relabelled, suite.protocol)
+                setting = _Setting(case.problem, case.initial, case.budget, case.relabelled, suite.protocol)
                 part = f", {_evaluations(case.initial, case.budget)}" if several else ""
-                head = ((k, case.budget if several else 0), title + part, suite.about, name)
+                head = _Head((k, case.budget if several else 0), title + part, suite.about, name)
                 positions.setdefault(setting, (head, (position, case)))
     return positions
 
@@ -260,7 +280,7 @@ def _elsewhere(job: Job) -> tuple[_Head, tuple[int, Case]]:
     protocol = f", protocol {job.protocol}" if job.protocol else ""
     title = f"{_evaluations(job.initial, job.budget)}{relabelled}{protocol}"
     case = Case(job.problem, job.problem, job.initial, job.budget, job.relabelled)
-    return ((len(SUITES), 0), title, "Runs that belong to no suite.", ""), (0, case)
+    return _Head((len(SUITES), 0), title, "Runs that belong to no suite.", ""), (0, case)
 
 
 def _evaluations(initial: int, budget: int) -> str:

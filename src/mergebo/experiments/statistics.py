@@ -12,6 +12,8 @@ from mergebo._typing import Floats
 from mergebo.errors import ShapeError
 from mergebo.experiments.metrics import TOLERANCE
 
+__all__ = ["Estimate", "SignTest", "bootstrap_interval", "estimate", "paired_difference", "sign_test"]
+
 RESAMPLES = 9999
 """Number of bootstrap resamples."""
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from mergebo.errors import RecordFileError
 from mergebo.experiments.jobs import Job, Record
 
+__all__ = ["Store"]
+
 
 class Store:
     """`records.jsonl` in a folder, with one line per finished job, and the claims of runners on jobs.

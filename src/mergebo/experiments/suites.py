@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from mergebo.errors import unknown_choice
 from mergebo.experiments.jobs import Job
 
+__all__ = ["SUITES", "Case", "Suite", "get_suite"]
+
 
 @dataclass(frozen=True)
 class Case:
@@ -47,17 +49,17 @@ class Suite:
         ]
 
 
-PAPER = ("mergebo", "bops-h", "bops-random", "spearman", "turbo", "random", "local-search")
+PAPER_METHODS = ("mergebo", "bops-h", "bops-random", "spearman", "turbo", "random", "local-search")
 """The methods that the paper compares, and hill climbing."""
 
 
-HOLDOUT = range(905, 910)
+HOLDOUT_SEEDS = range(905, 910)
 """Seeds of the generated instances that methods are evaluated on. They are used for nothing else."""
 
-DESIGN = range(100, 103)
+DESIGN_SEEDS = range(100, 103)
 """Seeds of the generated instances for designing methods."""
 
-SMALL = {
+SMALL_CLASSES = {
     "TSP 15": "tsp:random(n=15,seed={seed})",
     "TSP 30": "tsp:random(n=30,seed={seed})",
     "QAP 15": "qap:nug-like(n=15,seed={seed})",
@@ -70,25 +72,28 @@ SMALL = {
 }
 """Classes of generated problems with up to 50 items."""
 
-HUNDRED = {
+CLASSES_OF_100 = {
     "TSP 100": "tsp:random(n=100,seed={seed})",
     "Flow shop 100": "flowshop:random(n=100,machines=10,seed={seed})",
     "Linear ordering 100": "lop:planted(n=100,seed={seed})",
 }
+"""Classes of generated problems with 100 items."""
 
-THOUSAND = {
+LARGE_CLASSES = {
     "TSP 300": "tsp:random(n=300,seed={seed})",
     "TSP 1000": "tsp:random(n=1000,seed={seed})",
     "Flow shop 300": "flowshop:random(n=300,machines=10,seed={seed})",
     "Linear ordering 300": "lop:planted(n=300,seed={seed})",
     "Linear ordering 1000": "lop:planted(n=1000,seed={seed})",
 }
+"""Classes of generated problems with 300 and 1000 items."""
 
-THIEF = {
+THIEVES = {
     "TTP1 m=279": "ttp:a280-n279-uncorr",
     "TTP2 m=837": "ttp:a280-n837-bounded",
     "TTP3 m=837": "ttp:a280-n837-uncorr",
 }
+"""The travelling thief problems of the paper: 280 cities, 279 or 837 items."""
 
 
 def _instances(classes: Mapping[str, str], seeds: Iterable[int], budget: int, *checkpoints: int) -> tuple[Case, ...]:
@@ -109,44 +114,44 @@ SUITES = {
             Case("Floor planning n=30", "floorplan:fp-1", 20, 200),
             Case("Cell placement n=30", "cells:cp-1", 20, 200),
         ),
-        PAPER,
+        PAPER_METHODS,
         seeds=range(20),
         protocol="paper-low",
     ),
     "paper-high": Suite(
         "The paper's travelling thief problems: 280 cities, 279 or 837 items; 5 + 50 evaluations.",
-        tuple(Case(group, problem, 5, 55) for group, problem in THIEF.items()),
-        PAPER,
+        tuple(Case(group, problem, 5, 55) for group, problem in THIEVES.items()),
+        PAPER_METHODS,
         seeds=range(50),
         protocol="paper-high",
     ),
     "holdout": Suite(
         "Generated instances of 13 classes, items relabelled; 20 + 80 evaluations for n <= 50, 20 + 200 for n >= 100.",
         (
-            *_instances(SMALL, HOLDOUT, 100, 50),
-            *_instances({**HUNDRED, "TSP 280": "tsp:random(n=280,seed={seed})"}, HOLDOUT, 220, 70),
+            *_instances(SMALL_CLASSES, HOLDOUT_SEEDS, 100, 50),
+            *_instances({**CLASSES_OF_100, "TSP 280": "tsp:random(n=280,seed={seed})"}, HOLDOUT_SEEDS, 220, 70),
         ),
         ("auto", "mergebo", "bops-h", "spearman", "combo", "turbo", "random", "local-search", "genetic"),
         seeds=range(5),
     ),
     "large": Suite(
         "Generated instances with 300 and 1000 items, items relabelled; 20 + 50 evaluations.",
-        _instances(THOUSAND, HOLDOUT, 70),
+        _instances(LARGE_CLASSES, HOLDOUT_SEEDS, 70),
         ("auto", "bops-h", "random", "local-search"),
         seeds=range(5),
     ),
     "thief": Suite(
         "The travelling thief problems, items relabelled; 5 + 50 and 20 + 200 evaluations.",
         (
-            *(Case(group, problem, 5, 55, relabelled=True) for group, problem in THIEF.items()),
-            *(Case(group, problem, 20, 220, relabelled=True, checkpoints=(70,)) for group, problem in THIEF.items()),
+            *(Case(group, problem, 5, 55, relabelled=True) for group, problem in THIEVES.items()),
+            *(Case(group, problem, 20, 220, relabelled=True, checkpoints=(70,)) for group, problem in THIEVES.items()),
         ),
         ("auto", "mergebo", "bops-h", "spearman", "random", "local-search"),
         seeds=range(10, 15),  # methods were designed on the same instances, with the seeds 0 to 9
     ),
     "design": Suite(
         "Instances for designing methods; 20 + 80 evaluations for n <= 50, 20 + 100 for n = 100.",
-        (*_instances(SMALL, DESIGN, 100, 50), *_instances(HUNDRED, DESIGN, 120, 70)),
+        (*_instances(SMALL_CLASSES, DESIGN_SEEDS, 100, 50), *_instances(CLASSES_OF_100, DESIGN_SEEDS, 120, 70)),
         ("auto", "auto(embedding=False)"),
         seeds=range(3),
     ),

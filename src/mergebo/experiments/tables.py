@@ -11,6 +11,8 @@ import numpy as np
 from mergebo.errors import ShapeError
 from mergebo.experiments.formatting import EMPTY, MINUS, THIN
 
+__all__ = ["Table"]
+
 LATEX = {
     "\\": r"\textbackslash{}",
     **{each: "\\" + each for each in "&%$#_{}"},
