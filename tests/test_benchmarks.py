@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import ablation
+import sorting as benchmark
 from mergebo.experiments.jobs import Job, run_job
 from mergebo.permutations import kendall, sample
 from mergebo.sorting import MergeMap
-
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-import ablation
-import sorting as benchmark
 
 pytestmark = pytest.mark.slow
 
