@@ -109,7 +109,11 @@ redundant = [pair for k, pair in enumerate(pairs) if sorts(pairs[:k] + pairs[k +
 # determines which of two items comes first. `bops-h` compares all pairs.
 
 # %%
-bose_nelson_method = SingleKernel(lambda n: ComparisonKernel(network(n), view="rank"))
+METHODS: dict[str, str | Method] = {
+    "random": "random",
+    "Bose-Nelson": SingleKernel(lambda n: ComparisonKernel(network(n), view="rank")),
+    "bops-h": "bops-h",
+}
 BUDGET = 40
 problem = mb.problems.get("lop:planted", n=N, seed=0)
 
@@ -128,7 +132,7 @@ if __name__ == "__main__":  # not when pytest collects the suites
     for n in (N, 15, 30):
         print(f"  bits for {n} items:  " + "   ".join(f"{name} {make(n).length}" for name, make in maps.items()))
     print(f"\n{problem.describe()}; {BUDGET} evaluations, seeds 0 to {arguments.seeds - 1}")
-    ends = {method: best_values(method) for method in ("random", "bose-nelson", "bops-h")}
+    ends = {name: best_values(method) for name, method in METHODS.items()}
     for method, values in ends.items():
         print(f"  {method:12} {' '.join(f'{value:7.2f}' for value in values)}   mean {np.mean(values):7.2f}")
 

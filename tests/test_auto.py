@@ -233,11 +233,11 @@ def test_caches_belong_to_the_optimizer_and_are_freed_with_it() -> None:
     problem = mb.problems.get("tsp:random(n=8,seed=3)")
     optimizer = mb.minimize(problem.evaluate, problem.space, budget=12, initial=8).optimizer
     gc.collect()
-    before = sum(isinstance(each, GP) for each in gc.get_objects())
+    before = sum(type(each) is GP for each in gc.get_objects())
     assert before > 0
     del optimizer
     gc.collect()
-    assert not any(isinstance(each, GP) for each in gc.get_objects())
+    assert not any(type(each) is GP for each in gc.get_objects())
 
 
 def test_one_step_ahead_errors_do_not_depend_on_later_observations() -> None:

@@ -110,7 +110,7 @@ if find_spec("botorch") is not None:  # the script also has a kernel
 @pytest.mark.needs_torch
 def test_sorting_network(run: Callable[..., Names]) -> None:
     names = run("sorting_network", "--seeds", "2")
-    assert np.mean(names["ends"]["bose-nelson"]) < np.mean(names["ends"]["random"])
+    assert np.mean(names["ends"]["Bose-Nelson"]) < np.mean(names["ends"]["random"])
     assert not names["redundant"]
     for n in range(1, 15):  # as promised by sorts=True
         assert names["NetworkMap"](n, list(names["bose_nelson"](n))).lossless

@@ -320,7 +320,7 @@ BINARY = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
 
 def count_models() -> int:
     gc.collect()
-    return sum(isinstance(each, GP) for each in gc.get_objects())
+    return sum(type(each) is GP for each in gc.get_objects())
 
 
 @pytest.mark.slow
