@@ -13,7 +13,8 @@ import numpy as np
 from harness import Row, best_times, faster, run, within
 
 import mergebo as mb
-from mergebo.permutations import kendall, sample
+from mergebo.distances import kendall
+from mergebo.permutations import sample
 from mergebo.sorting import MergeMap
 
 

@@ -59,7 +59,7 @@ def order_or_rank() -> Figure:
             for slot in range(5):
                 axes.text(slot, 3.85, f"slot {slot}", ha="center", fontsize=8, color="0.5")
             for line, view in enumerate(("rank", "order")):
-                distance = int(mb.permutations.kendall(*pair, view=view))
+                distance = int(mb.distances.kendall(*pair, view=view))
                 axes.text(-0.4, 0.95 - 0.5 * line, f'Kendall distance, view="{view}":  {distance}', fontsize=12)
             axes.set(xlim=(-0.6, 8.4), ylim=(0, 4.3), aspect="equal", title=title)
             axes.axis("off")

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import check_grad
 
 import mergebo as mb
-from mergebo import acquisition, errors
+from mergebo import acquisition, distances, errors
 from mergebo import neighbours as moves_module
 from mergebo import permutations as pm
 from mergebo.acquisition import SearchLimits
@@ -24,7 +24,7 @@ SPACE = mb.PermutationSpace(8)
 
 def model() -> GP:
     rows = SPACE.sample_rows(20, seed=0)
-    values = pm.kendall(rows, np.arange(8), view="rank").astype(float)
+    values = distances.kendall(rows, np.arange(8), view="rank").astype(float)
     return GP(KernelModel(merge_kernel).similarity(SPACE), rows, values)
 
 
@@ -139,7 +139,7 @@ def test_local_search_ends_at_a_local_optimum_and_returns_the_best_first() -> No
     target = np.arange(8)
 
     def value(rows: np.ndarray) -> np.ndarray:
-        return -pm.hamming(rows, target).astype(float)
+        return -distances.hamming(rows, target).astype(float)
 
     rows, values = acquisition.local_search(acquisition.ExhaustiveNeighbourhood(value, SPACE), SPACE.sample_rows(5, seed=0))
     assert rows[0].tolist() == target.tolist()
@@ -152,7 +152,7 @@ def test_excluded_rows_are_passed_through_but_not_returned(seed: int | None) -> 
     target = np.arange(8)
 
     def value(rows: np.ndarray) -> np.ndarray:
-        return -pm.hamming(rows, target).astype(float)
+        return -distances.hamming(rows, target).astype(float)
 
     rows, values = acquisition.local_search(
         acquisition.ExhaustiveNeighbourhood(value, SPACE),
@@ -193,7 +193,7 @@ class TestFirstImprovement:
         space = mb.Space(route=mb.Permutation(30), picks=mb.Binary(40))
 
         def value(rows: np.ndarray) -> np.ndarray:
-            return -pm.hamming(rows[:, :30], np.arange(30)) - rows[:, 30:].sum(axis=1).astype(float)
+            return -distances.hamming(rows[:, :30], np.arange(30)) - rows[:, 30:].sum(axis=1).astype(float)
 
         scans = []
 
@@ -253,7 +253,7 @@ class TestFirstImprovement:
         runs = []
         for _ in range(2):
             result = mb.minimize(
-                lambda order: float(pm.footrule(order, np.arange(n))),
+                lambda order: float(distances.footrule(order, np.arange(n))),
                 space,
                 budget=14,
                 initial=8,
@@ -290,7 +290,7 @@ def test_the_best_disjoint_moves_are_made_together(moves: tuple[str, ...]) -> No
     n = 55
     space = mb.PermutationSpace(n)
     rows = space.sample_rows(15, seed=0)
-    values = pm.kendall(rows, np.arange(n), view="rank").astype(float)
+    values = distances.kendall(rows, np.arange(n), view="rank").astype(float)
     fitted = GP(KernelModel(mallows_kernel).similarity(space), rows, values)
     landscape = acquisition.AcquisitionNeighbourhood(
         fitted, acquisition.LogExpectedImprovement(), float(fitted.y.min()), moves
@@ -338,7 +338,7 @@ def test_a_search_ends_when_it_improves_too_little(scale: float) -> None:
     space = mb.PermutationSpace(30)
 
     def value(rows: np.ndarray) -> np.ndarray:
-        return scale * (1 - 1e-5 * pm.hamming(rows, np.arange(30)))
+        return scale * (1 - 1e-5 * distances.hamming(rows, np.arange(30)))
 
     landscape = acquisition.ExhaustiveNeighbourhood(value, space)
     start = np.arange(30)[::-1][None].copy()
@@ -371,7 +371,7 @@ def test_the_number_of_full_scans_per_search() -> None:
         def random_neighbours(self, row, count, rng):
             return row[None][:0]  # never a better one
 
-    landscape = Counted(lambda rows: -pm.hamming(rows, np.arange(9)).astype(float), space)
+    landscape = Counted(lambda rows: -distances.hamming(rows, np.arange(9)).astype(float), space)
     for count in (0, 1, 2):
         scanned.clear()
         acquisition.local_search(
@@ -402,7 +402,7 @@ def test_random_neighbours_are_neighbours(moves: tuple[str, ...]) -> None:
 def test_rank_view_kernels_are_invariant_to_relabelling() -> None:
     """The model of precedence predicts the same after relabelling the items; the Merge model does not."""
     rows = SPACE.sample_rows(20, seed=0)
-    values = pm.kendall(rows, np.arange(8), view="rank").astype(float)
+    values = distances.kendall(rows, np.arange(8), view="rank").astype(float)
     labels = pm.sample(8, seed=5)
     test = SPACE.sample_rows(10, seed=6)
     for orders, same in ((mallows_kernel, True), (merge_kernel, False)):

@@ -10,8 +10,9 @@ import pytest
 
 import ablation
 import sorting as benchmark
+from mergebo.distances import kendall
 from mergebo.experiments.jobs import Job, run_job
-from mergebo.permutations import kendall, sample
+from mergebo.permutations import sample
 from mergebo.sorting import MergeMap
 
 pytestmark = pytest.mark.slow

@@ -149,7 +149,7 @@ def kendall_trace(method: str) -> Any:
     optimizer = mb.Optimizer(mb.PermutationSpace(7), method, seed=11, initial=6)
     while len(optimizer.trials) < 16:
         trial = optimizer.ask()
-        optimizer.tell(trial, float(mb.permutations.kendall(trial.point, np.arange(7), view="rank")))
+        optimizer.tell(trial, float(mb.distances.kendall(trial.point, np.arange(7), view="rank")))
     return rows(optimizer)
 
 

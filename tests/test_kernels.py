@@ -15,7 +15,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergebo import errors, kernels
+from mergebo import distances, errors, kernels
 from mergebo import permutations as pm
 from mergebo.kernels.bits import bit_distance, bit_distance_by_torch, tensor_bits
 from mergebo.sorting import (
@@ -78,12 +78,12 @@ class TestDistances:
         n = data.draw(our.sizes(1, 30))
         a, b = data.draw(our.batches(n, low=1)), data.draw(our.batches(n, low=1))
         pairs = [
-            (kernels.MallowsKernel(n, view=view), pm.kendall, {}),
-            (kernels.FootruleKernel(n, view=view), pm.footrule, {}),
-            (kernels.SpearmanRhoKernel(n, view=view), pm.spearman_rho, {}),
-            (kernels.PositionKernel(n, view=view), pm.hamming, {}),
+            (kernels.MallowsKernel(n, view=view), distances.kendall, {}),
+            (kernels.FootruleKernel(n, view=view), distances.footrule, {}),
+            (kernels.SpearmanRhoKernel(n, view=view), distances.spearman_rho, {}),
+            (kernels.PositionKernel(n, view=view), distances.hamming, {}),
         ] + [
-            (kernels.AdjacencyKernel(n, view=view, directed=d, cyclic=c), pm.adjacency, {"directed": d, "cyclic": c})
+            (kernels.AdjacencyKernel(n, view=view, directed=d, cyclic=c), distances.adjacency, {"directed": d, "cyclic": c})
             for d in (False, True)
             for c in (False, True)
         ]
@@ -237,7 +237,7 @@ class TestInsideBoTorch:
         """A model with the kernel can be fitted, predicts, and evaluates a t-batch as it evaluates single candidates."""
         n = 7
         x = orders(n, 14).to(device)
-        y = -pm.kendall(pm.sample(n, 14, seed=0), np.arange(n), view="rank").astype(float)
+        y = -distances.kendall(pm.sample(n, 14, seed=0), np.arange(n), view="rank").astype(float)
         train_y = torch.from_numpy((y - y.mean()) / y.std()).unsqueeze(-1).to(device)
         model = SingleTaskGP(x, train_y, covar_module=ScaleKernel(ALL_KERNELS[name](n)), outcome_transform=None).to(x)
         mll = ExactMarginalLogLikelihood(model.likelihood, model)
@@ -305,7 +305,7 @@ def test_distances_of_slots() -> None:
     """The distance does not depend on the lengthscales of the slots."""
     kernel = kernels.ARDPositionKernel(6, view="rank")
     a, b = orders(6, 3), orders(6, 4, seed=1)
-    expected = pm.hamming.cross(a.numpy().astype(int), b.numpy().astype(int), view="rank") / 6
+    expected = distances.hamming.cross(a.numpy().astype(int), b.numpy().astype(int), view="rank") / 6
     np.testing.assert_allclose(kernel.distance(a, b).numpy(), expected)
 
 

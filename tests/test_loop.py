@@ -41,14 +41,14 @@ BATCHES = ("fantasies", "thompson", "law")
 def objective(point) -> float:
     """The distance of an order from 0, 1, 2 ..., and the number of ones."""
     if isinstance(point, dict):
-        return float(mb.permutations.kendall(point["route"], np.arange(5), view="rank") + 2 * np.sum(point["picks"]))
-    return float(mb.permutations.kendall(point, np.arange(len(point)), view="rank"))
+        return float(mb.distances.kendall(point["route"], np.arange(5), view="rank") + 2 * np.sum(point["picks"]))
+    return float(mb.distances.kendall(point, np.arange(len(point)), view="rank"))
 
 
 def both(point) -> list[float]:
     """Two conflicting objectives: the distances to an order and to its reverse."""
     n = len(point)
-    return [float(mb.permutations.kendall(point, goal, view="rank")) for goal in (np.arange(n), np.arange(n)[::-1])]
+    return [float(mb.distances.kendall(point, goal, view="rank")) for goal in (np.arange(n), np.arange(n)[::-1])]
 
 
 def drive(optimizer: mb.Optimizer, count: int) -> None:
@@ -166,7 +166,7 @@ class TestBatchStrategies:
             for trial in optimizer.ask(count)[::-1]:
                 optimizer.tell(trial, objective(trial.point))
         rows = mb.permutations.sample(9, (20, 40), seed=0)
-        random = mb.permutations.kendall(rows, np.arange(9), view="rank").min(axis=1)
+        random = mb.distances.kendall(rows, np.arange(9), view="rank").min(axis=1)
         assert optimizer.best.value <= random.min()
 
 
@@ -227,7 +227,7 @@ class TestLaw:
         batch = law_batch(model, near[order], values[order], 6)
 
         def diversity(orders: np.ndarray) -> float:
-            return float(mb.permutations.hamming.cross(orders, orders).sum())
+            return float(mb.distances.hamming.cross(orders, orders).sum())
 
         assert len(np.unique(batch, axis=0)) == 6
         assert diversity(batch) > diversity(near[order][:6])
@@ -935,7 +935,7 @@ class TestObjectives:
 
         def volume(method: str, seed: int) -> float:
             def values(point) -> list[float]:
-                return [float(mb.permutations.kendall(point, goal, view="rank")) for goal in goals]
+                return [float(mb.distances.kendall(point, goal, view="rank")) for goal in goals]
 
             result = mb.minimize(
                 values, mb.PermutationSpace(8), budget=35, initial=12, method=method, seed=seed, objectives=2

@@ -40,7 +40,7 @@ MIXED = mb.Space(
 
 def loss(point: dict[str, Any]) -> float:
     """An objective that depends on all variables."""
-    order = float(mb.permutations.kendall(point["order"], np.arange(5), view="rank"))
+    order = float(mb.distances.kendall(point["order"], np.arange(5), view="rank"))
     quantities = ((point["celsius"] - 50) / 20) ** 2 + np.log(point["pace"]) ** 2 + np.log(point["dose"] / 7) ** 2
     return order + float(point["picks"].sum() + quantities + (point["salt"] != "Na"))
 
@@ -288,7 +288,7 @@ def test_a_sum_learns_additive_effects_from_few_observations() -> None:
     space = mb.Space(order=mb.Permutation(5), heat=mb.Real(0, 1), cold=mb.Real(0, 1))
 
     def value(rows: np.ndarray) -> np.ndarray:
-        kendall = mb.permutations.kendall(rows[:, :5].astype(int), np.arange(5), view="rank")
+        kendall = mb.distances.kendall(rows[:, :5].astype(int), np.arange(5), view="rank")
         return kendall + 4 * np.sin(5 * rows[:, 5]) + 3 * rows[:, 6] ** 2
 
     rows, test = space.sample_rows(25, seed=0), space.sample_rows(300, seed=1)
@@ -394,9 +394,7 @@ def test_two_orders_and_spaces_without_orders(method: str) -> None:
     two = mb.Space(first=mb.Permutation(4), second=mb.Permutation(3), heat=mb.Real(0, 1))
 
     def value(point: dict[str, Any]) -> float:
-        orders = sum(
-            float(mb.permutations.kendall(point[name], np.arange(len(point[name])))) for name in ("first", "second")
-        )
+        orders = sum(float(mb.distances.kendall(point[name], np.arange(len(point[name])))) for name in ("first", "second"))
         return orders + (point["heat"] - 0.3) ** 2
 
     found = mb.minimize(value, two, budget=35, method=method, seed=0, initial=12)

@@ -23,8 +23,8 @@ MIXED = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
 def objective(point) -> float:
     """An objective that depends on the order and the binary choices."""
     if isinstance(point, dict):
-        return float(mb.permutations.kendall(point["route"], np.arange(5), view="rank") + 2 * np.sum(point["picks"]))
-    return float(mb.permutations.kendall(point, np.arange(len(point)), view="rank"))
+        return float(mb.distances.kendall(point["route"], np.arange(5), view="rank") + 2 * np.sum(point["picks"]))
+    return float(mb.distances.kendall(point, np.arange(len(point)), view="rank"))
 
 
 def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
@@ -123,7 +123,7 @@ def test_fresh_process() -> None:
         "import json, mergebo as mb\n"
         "o = mb.Optimizer(mb.PermutationSpace(6), 'mergebo', seed=3, initial=5)\n"
         "for _ in range(12):\n"
-        "    t = o.ask(); o.tell(t, float(mb.permutations.kendall(t.point, range(6), view='rank')))\n"
+        "    t = o.ask(); o.tell(t, float(mb.distances.kendall(t.point, range(6), view='rank')))\n"
         "print(json.dumps([t.point.tolist() for t in o.trials]))"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

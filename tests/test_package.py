@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
 
 LAYERS = [
-    ["_typing", "_progress", "errors", "_deprecation", "_timing", "_threads"],
+    ["_typing", "_arrays", "_progress", "errors", "_deprecation", "_timing", "_threads"],
     ["compiled", "_names"],
-    ["permutations"],
+    ["permutations", "distances"],
     ["spaces", "sorting", "neighbours", "beliefs"],
     ["problems", "kernels"],
     ["similarity"],
@@ -303,7 +303,8 @@ def test_public_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["permutations", "sorting", "testing", "errors", pytest.param("kernels", marks=pytest.mark.needs_torch)]
+    "module",
+    ["permutations", "distances", "sorting", "testing", "errors", pytest.param("kernels", marks=pytest.mark.needs_torch)],
 )
 def test_names_in_all_exist(module: str) -> None:
     part = getattr(mergebo, module)

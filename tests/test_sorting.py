@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mergebo import errors
-from mergebo.permutations import kendall, sample
+from mergebo.distances import kendall
+from mergebo.permutations import sample
 from mergebo.sorting import (
     NETWORKS,
     ComparisonMap,

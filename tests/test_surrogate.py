@@ -178,7 +178,7 @@ class TestDegenerateData:
 def test_noise_is_learned() -> None:
     space = mb.PermutationSpace(8)
     rows = space.sample_rows(60, seed=0)
-    clean = mb.permutations.kendall(rows, np.arange(8), view="rank").astype(float)
+    clean = mb.distances.kendall(rows, np.arange(8), view="rank").astype(float)
     noisy = clean + np.random.default_rng(0).normal(0, 2 * clean.std(), 60)
     similarity = product(space, "bops-h")
     assert GP(similarity, rows, noisy).hyperparameters.noise > 10 * GP(similarity, rows, clean).hyperparameters.noise

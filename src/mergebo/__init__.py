@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mergebo import (
         acquisition,
         beliefs,
+        distances,
         errors,
         experiments,
         explain,
@@ -59,6 +60,7 @@ __all__ = [
     "__version__",
     "acquisition",
     "beliefs",
+    "distances",
     "errors",
     "experiments",
     "explain",

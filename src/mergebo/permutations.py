@@ -1,4 +1,4 @@
-"""Arrays of permutations: checking, inverting, sampling, Lehmer codes, moves and distances.
+"""Arrays of permutations: checking, inverting, sampling, Lehmer codes and moves; `distances` compares them.
 
 An **order** lists the item in each slot (`order[k]` is the item in slot k); its inverse, the **rank**, gives the slot of
 each item. Batches are arrays of shape `(..., n)` with int64 values 0..n-1. No function changes its input.
@@ -6,18 +6,14 @@ each item. Batches are arrays of shape `(..., n)` with int64 values 0..n-1. No f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Ints, Seed
-from mergebo.compiled import packed
 from mergebo.compiled import permutations as compiled
-from mergebo.compiled.comparators import pack_all_pairs
 from mergebo.errors import (
     ArgumentTypeError,
     NotAPermutationError,
@@ -27,30 +23,21 @@ from mergebo.errors import (
 )
 
 __all__ = [
-    "DISTANCES",
-    "Distance",
     "Ints",
     "Seed",
     "View",
-    "adjacency",
     "as_generator",
     "as_int_array",
-    "cayley",
     "check_n",
     "compose",
-    "footrule",
-    "hamming",
     "in_view",
     "insert",
     "invert",
-    "kendall",
     "lehmer_decode",
     "lehmer_encode",
     "reverse",
     "sample",
-    "spearman_rho",
     "swap",
-    "ulam",
     "validate",
 ]
 
@@ -233,181 +220,3 @@ def _check_slots(n: int, *slots: int) -> None:
     for slot in slots:
         if not 0 <= slot < n:
             raise SlotError(f"slots of {n} items are 0..{n - 1}, got {slot}")
-
-
-# --------------------------------------------------------------------------------------------------------- distances
-
-Pairwise: TypeAlias = Callable[..., NDArray[Any]]
-
-CHUNK = 1 << 22
-"""Numbers that a cross-distance may hold in memory besides its result (32 MiB of int64)."""
-
-
-@dataclass(frozen=True, repr=False)
-class Distance:
-    """A distance of permutations: call it on two (batches of) orders, or `cross` two batches.
-
-    It reads the arrays as given (`view="order"`) or their inverses (`view="rank"`). The two views are different models:
-    Kendall on ranks counts the *pairs of items* whose precedence differs and is invariant to relabelling the items;
-    Kendall on orders counts *pairs of slots* and is invariant to relabelling the slots.
-    """
-
-    name: str
-    definition: str
-    maximum: Callable[..., int]
-    """`maximum(n)` is an upper bound of the distance for n items, by which it is normalised."""
-    pairwise: Pairwise
-    """Distances row by row of two valid arrays of the same shape."""
-    crossed: Pairwise | None = None
-    """All rows against all rows of two valid 2-d arrays, if there is a faster way than `pairwise` in chunks."""
-
-    def __call__(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: bool) -> NDArray[np.int64]:
-        """Distances of a and b, row by row; leading dimensions broadcast. Two single orders give a scalar."""
-        x = in_view(a, view)
-        y = in_view(b, view, n=x.shape[-1])
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        return np.asarray(self.pairwise(np.broadcast_to(x, shape), np.broadcast_to(y, shape), **options), np.int64)[()]
-
-    def cross(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: bool) -> NDArray[np.int64]:
-        """The matrix of distances between every row of a and every row of b."""
-        x = np.atleast_2d(in_view(a, view))
-        y = np.atleast_2d(in_view(b, view, n=x.shape[-1]))
-        if x.ndim > 2 or y.ndim > 2:
-            raise ShapeError(f"cross-distances take batches of shape (count, n), got {x.shape} and {y.shape}")
-        if self.crossed is not None:
-            return np.asarray(self.crossed(x, y, **options), np.int64)
-        out = np.empty((len(x), len(y)), np.int64)
-        step = max(1, CHUNK // max(1, y.size))
-        for start in range(0, len(x), step):
-            block = x[start : start + step, None]
-            shape = (len(block), *y.shape)
-            out[start : start + step] = self.pairwise(np.broadcast_to(block, shape), np.broadcast_to(y, shape), **options)
-        return out
-
-    def __repr__(self) -> str:
-        return f"<distance {self.name}: {self.definition}>"
-
-
-def _of_relative(statistic: Callable[[Ints], Ints], a: Ints, b: Ints) -> Ints:
-    """A statistic of the relative permutation, which maps each entry of b to the entry of a in the same slot."""
-    relative = np.empty(a.shape, np.int64)
-    np.put_along_axis(relative, b, a, axis=-1)
-    return statistic(relative.reshape(-1, a.shape[-1])).reshape(a.shape[:-1])
-
-
-def _kendall_cross(a: Ints, b: Ints) -> Ints:
-    distances: Ints = packed.cross_distances(pack_all_pairs, kendall.maximum(a.shape[-1]), a[None], b[None])[0]
-    return distances
-
-
-def _cayley(a: Ints, b: Ints) -> Ints:
-    n: int = a.shape[-1]
-    return n - _of_relative(compiled.cycles, a, b)
-
-
-def _ulam(a: Ints, b: Ints) -> Ints:
-    # Longest common subsequence: relabel items by their slot in b, then find the longest increasing subsequence of a.
-    n: int = a.shape[-1]
-    return n - _of_relative(compiled.longest_increasing, _invert(b), _invert(a))
-
-
-def _matches(a: Ints, b: Ints) -> Ints:
-    return np.asarray((a == b).sum(axis=-1))
-
-
-def _cross(metric: str, a: Ints, b: Ints) -> NDArray[Any]:
-    """SciPy's `cdist`, imported late because it is slow to load and often not needed."""
-    from scipy.spatial.distance import cdist
-
-    return np.asarray(cdist(a, b, metric))
-
-
-def _cross_matches(a: Ints, b: Ints) -> Ints:
-    n: int = a.shape[-1]
-    matches: Ints = n - np.rint(n * _cross("hamming", a, b)).astype(np.int64)
-    return matches
-
-
-def _hamming(count: Pairwise, a: Ints, b: Ints) -> NDArray[Any]:
-    n: int = a.shape[-1]
-    return n - count(a, b)
-
-
-def _edges(n: int, *, directed: bool = False, cyclic: bool = False) -> int:
-    if n < 3:  # two items have one edge, or one arc each way
-        return 0 if n == 1 else 1 + (directed and cyclic)
-    return n if cyclic else n - 1
-
-
-def _neighbours(a: Ints, step: int, cyclic: bool, end: int) -> Ints:
-    """For each item the one `step` slots further on; `end` if there is none."""
-    out = np.empty(a.shape, np.int64)
-    np.put_along_axis(out, a, np.roll(a, -step, axis=-1), axis=-1)
-    if not cyclic:
-        last = a[..., -1:] if step > 0 else a[..., :1]
-        np.put_along_axis(out, last, end, axis=-1)
-    return out
-
-
-def _adjacency(count: Pairwise, a: Ints, b: Ints, *, directed: bool = False, cyclic: bool = False) -> NDArray[Any]:
-    n = a.shape[-1]
-    # Open ends are marked differently in a and b, so that they match nothing.
-    after = _neighbours(a, 1, cyclic, -1)
-    shared = count(after, _neighbours(b, 1, cyclic, -2))
-    if not directed:
-        shared = shared + count(after, _neighbours(b, -1, cyclic, -2))
-    # With fewer than three items "after" and "before" coincide, and a single item is not its own neighbour.
-    missing: NDArray[Any] = np.maximum(_edges(n, directed=directed, cyclic=cyclic) - shared, 0)
-    return missing
-
-
-kendall = Distance(
-    "kendall",
-    "pairs of slots whose two entries are in opposite order",
-    lambda n: n * (n - 1) // 2,
-    partial(_of_relative, compiled.inversions),
-    _kendall_cross,
-)
-footrule = Distance(
-    "footrule",
-    "sum over slots of |a - b| (Spearman's footrule)",
-    lambda n: n * n // 2,
-    lambda a, b: np.abs(a - b).sum(axis=-1),
-    lambda a, b: np.rint(_cross("cityblock", a, b)),
-)
-spearman_rho = Distance(
-    "spearman_rho",
-    "sum over slots of (a - b)^2 (Spearman's rho)",
-    lambda n: n * (n * n - 1) // 3,
-    lambda a, b: ((a - b) ** 2).sum(axis=-1),
-    lambda a, b: np.rint(_cross("sqeuclidean", a, b)),
-)
-hamming = Distance(
-    "hamming",
-    "slots whose entries differ (the same in both views)",
-    lambda n: n if n > 1 else 0,
-    partial(_hamming, _matches),
-    partial(_hamming, _cross_matches),
-)
-cayley = Distance(
-    "cayley",
-    "minimum number of swaps that turn a into b (the same in both views)",
-    lambda n: n - 1,
-    _cayley,
-)
-ulam = Distance(
-    "ulam",
-    "minimum number of insertions (move one item elsewhere) that turn a into b",
-    lambda n: n - 1,
-    _ulam,
-)
-adjacency = Distance(
-    "adjacency",
-    "adjacent pairs of a that are not adjacent in b; options directed=False, cyclic=False",
-    _edges,
-    partial(_adjacency, _matches),
-    partial(_adjacency, _cross_matches),
-)
-
-DISTANCES = {d.name: d for d in (kendall, footrule, spearman_rho, hamming, cayley, ulam, adjacency)}
-"""Every distance by its name."""

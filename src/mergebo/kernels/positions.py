@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from mergebo.distances import Distance, adjacency, footrule, hamming, spearman_rho
 from mergebo.kernels.base import PermutationKernel
 from mergebo.kernels.bits import read_tensor
-from mergebo.permutations import View, adjacency, footrule, hamming, spearman_rho
+from mergebo.permutations import View
 
 
 class FootruleKernel(PermutationKernel):
@@ -20,7 +20,7 @@ class FootruleKernel(PermutationKernel):
     """
 
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
-        return torch.cdist(a.double(), b.double(), p=1)
+        return _crossed(footrule, a, b)
 
     def _max_distance(self) -> int:
         return footrule.maximum(self.n)
@@ -30,7 +30,7 @@ class SpearmanRhoKernel(PermutationKernel):
     """RBF on the squared displacement of entries: the sum of (a - b)^2, as in Spearman's rho. Views as for the footrule."""
 
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
-        return torch.cdist(a.double(), b.double(), compute_mode="donot_use_mm_for_euclid_dist") ** 2
+        return _crossed(spearman_rho, a, b)
 
     def _max_distance(self) -> int:
         return spearman_rho.maximum(self.n)
@@ -40,7 +40,7 @@ class PositionKernel(PermutationKernel):
     """RBF on the number of slots with different items (the one-hot matrix of items and slots). The same in both views."""
 
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
-        return _mismatches(a, b)
+        return _crossed(hamming, a, b)
 
     def _max_distance(self) -> int:
         return hamming.maximum(self.n)
@@ -61,7 +61,7 @@ class ARDPositionKernel(PermutationKernel):
         return exponent.exp()
 
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
-        return _mismatches(a, b)
+        return _crossed(hamming, a, b)
 
     def _max_distance(self) -> int:
         return self.n
@@ -79,23 +79,14 @@ class AdjacencyKernel(PermutationKernel):
         self.cyclic = cyclic
 
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
-        # Open ends are marked differently in a and b, so that they match nothing.
-        after = self._neighbours(a, 1, -1)
-        shared = self.n - _mismatches(after, self._neighbours(b, 1, -2))
-        if not self.directed:
-            shared = shared + self.n - _mismatches(after, self._neighbours(b, -1, -2))
-        return (self._max_distance() - shared).clamp_min(0)
-
-    def _neighbours(self, a: Tensor, step: int, end: int) -> Tensor:
-        """For each item the one `step` slots further on; `end` if there is none."""
-        following = a.roll(-step, dims=-1)
-        if not self.cyclic:
-            following[..., -1 if step > 0 else 0] = end
-        return torch.empty_like(a).scatter_(-1, a, following)
+        return _crossed(adjacency, a, b, directed=self.directed, cyclic=self.cyclic)
 
     def _max_distance(self) -> int:
         return adjacency.maximum(self.n, directed=self.directed, cyclic=self.cyclic)
 
 
-def _mismatches(a: Tensor, b: Tensor) -> Tensor:
-    return torch.cdist(a.double(), b.double(), p=0)
+def _crossed(distance: Distance, a: Tensor, b: Tensor, **options: bool) -> Tensor:
+    """Distances of all rows of a to all rows of b, on the device of the tensors."""
+    assert distance.crossed is not None
+    distances: Tensor = distance.crossed(a, b, **options)
+    return distances

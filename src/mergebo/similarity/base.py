@@ -15,9 +15,10 @@ from scipy.spatial.distance import cdist
 
 from mergebo._typing import Floats, Ints, Rows, Singles
 from mergebo.compiled import scans, walks
+from mergebo.distances import adjacency, footrule, hamming
 from mergebo.errors import UnsupportedError, extra
 from mergebo.neighbours import exchange_sequence, move_slots, move_table
-from mergebo.permutations import View, adjacency, footrule, hamming, invert
+from mergebo.permutations import View, invert
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
 

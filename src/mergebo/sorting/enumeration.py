@@ -9,8 +9,9 @@ import numpy as np
 
 from mergebo._typing import Bits, Ints
 from mergebo.compiled import comparators, packed
+from mergebo.distances import kendall
 from mergebo.errors import ArgumentError
-from mergebo.permutations import check_n, kendall
+from mergebo.permutations import check_n
 from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.merge import MergeMap
 from mergebo.sorting.textbook import Algorithm, compare_pairs
