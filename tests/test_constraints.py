@@ -568,13 +568,16 @@ class TestChosenItems:
 
     def test_pairs_by_hand(self) -> None:
         """2 of 4 items: of the 5 pairs with a chosen item, each counts 1 if inverted and 1/4 if tied in one order."""
-        from mergebo.similarity.base import SubsetAdjacency, SubsetPrecedence
+        from mergebo.similarity import Adjacency, ComparisonSimilarity
+        from mergebo.sorting import EnumerationMap
 
         a, b = np.array([[0, 1, 2, 3]]), np.array([[1, 0, 2, 3], [0, 2, 1, 3], [2, 3, 0, 1]])
         inverted = [1 / 5, (1 + 0.25 + 0.25) / 5, (4 + 0.25 + 0.25) / 5]
-        np.testing.assert_allclose(SubsetPrecedence(4, 2).distance(a, b), [inverted], atol=1e-6)
-        np.testing.assert_allclose(SubsetAdjacency(4, 2, False, False).distance(a, b), [[0, 1, 1]])
-        np.testing.assert_allclose(SubsetAdjacency(4, 2, True, False).distance(a, b), [[1, 1, 1]])
+        np.testing.assert_allclose(
+            ComparisonSimilarity(EnumerationMap(4), "rank", choose=2).distance(a, b), [inverted], atol=1e-6
+        )
+        np.testing.assert_allclose(Adjacency(4, choose=2).distance(a, b), [[0, 1, 1]])
+        np.testing.assert_allclose(Adjacency(4, directed=True, choose=2).distance(a, b), [[1, 1, 1]])
 
     @pytest.mark.slow
     def test_finds_the_best(self) -> None:

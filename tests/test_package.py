@@ -53,7 +53,8 @@ TORCH_WHEN_USED = {
     "acquisition/device.py",
     "methods/turbo.py",
     "gp.py",
-    "similarity/base.py",
+    "similarity/precedence.py",
+    "similarity/product.py",
 }
 TORCH_PAGES = {"README.md", "botorch.md", "extend.md"}
 """Documents with Python blocks that need the extra torch; each mentions it."""

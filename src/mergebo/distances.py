@@ -60,14 +60,14 @@ class Distance:
     Those of footrule, rho, hamming and adjacency also take torch tensors, with any leading dimensions.
     """
 
-    def __call__(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: bool) -> NDArray[np.int64]:
+    def __call__(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: Any) -> NDArray[np.int64]:
         """Distances of a and b, row by row; leading dimensions broadcast. Two single orders give a scalar."""
         x = in_view(a, view)
         y = in_view(b, view, n=x.shape[-1])
         shape = np.broadcast_shapes(x.shape, y.shape)
         return np.asarray(self.pairwise(np.broadcast_to(x, shape), np.broadcast_to(y, shape), **options), np.int64)[()]
 
-    def cross(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: bool) -> NDArray[np.int64]:
+    def cross(self, a: ArrayLike, b: ArrayLike, *, view: View = "order", **options: Any) -> NDArray[np.int64]:
         """The matrix of distances between every row of a and every row of b."""
         x = np.atleast_2d(in_view(a, view))
         y = np.atleast_2d(in_view(b, view, n=x.shape[-1]))
@@ -164,10 +164,11 @@ def unshared_pairs(
     if not directed:
         shared = shared + n - differing(after, next_items(b, -1, cyclic=cyclic, choose=choose, end=-2))
     # With fewer than three items "after" and "before" coincide.
-    return (_pairs(choose or n, directed=directed, cyclic=cyclic) - shared).clip(0)
+    return (_pairs(n, directed=directed, cyclic=cyclic, choose=choose) - shared).clip(0)
 
 
-def _pairs(n: int, *, directed: bool = False, cyclic: bool = False) -> int:
+def _pairs(n: int, *, directed: bool = False, cyclic: bool = False, choose: int | None = None) -> int:
+    n = n if choose is None else choose
     if n < 3:  # two items have one edge, or one arc each way
         return 0 if n == 1 else 1 + (directed and cyclic)
     return n if cyclic else n - 1
@@ -215,7 +216,7 @@ ulam = Distance(
 )
 adjacency = Distance(
     "adjacency",
-    "adjacent pairs of a that are not adjacent in b; options directed=False, cyclic=False",
+    "adjacent pairs of a that are not adjacent in b; options directed=False, cyclic=False, choose=None",
     _pairs,
     partial(unshared_pairs, mismatches),
     partial(unshared_pairs, cross_mismatches),

@@ -25,7 +25,7 @@ from mergebo.hyperparameters import (
     outputscale_prior,
 )
 from mergebo.mean import MeanFunction
-from mergebo.similarity.base import Product, Sum, split
+from mergebo.similarity.product import Product, Sum, split
 from mergebo.transforms import standardize
 
 if TYPE_CHECKING:

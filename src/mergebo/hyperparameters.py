@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from mergebo._typing import Floats
 from mergebo.errors import ArgumentError
-from mergebo.similarity.base import split
+from mergebo.similarity.product import split
 
 __all__ = [
     "LENGTHSCALE_PRIOR",

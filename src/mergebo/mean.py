@@ -19,8 +19,7 @@ from scipy.spatial.distance import cdist
 
 from mergebo._typing import Floats, Rows
 from mergebo.beliefs import Belief
-from mergebo.compiled.adjacency import SMOOTH, edge_sums
-from mergebo.compiled.walks import cost_steps
+from mergebo.compiled.adjacency import SMOOTH, cost_steps, edge_sums
 from mergebo.errors import ArgumentError
 from mergebo.neighbours import exchange_sequence, move_slots, move_table, replaced, steps
 from mergebo.spaces import Permutation, SearchSpace

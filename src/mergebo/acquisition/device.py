@@ -1,6 +1,6 @@
 """Neighbourhood scans on a GPU: all neighbours are computed explicitly and evaluated by the model's GPyTorch kernel.
 
-A GPU is fast enough without the incremental updates of `compiled.scans`, and this works for every kernel.
+A GPU is fast enough without the incremental updates of `similarity`, and this works for every kernel.
 """
 
 from __future__ import annotations

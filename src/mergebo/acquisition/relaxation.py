@@ -39,7 +39,7 @@ class Relaxation:
             )
         for name, factor in self.model.similarity.factors.items():
             if not isinstance(factor, BinarySimilarity) and not (
-                isinstance(factor, ComparisonSimilarity) and factor.map.lossless
+                isinstance(factor, ComparisonSimilarity) and factor.map.lossless and factor.choose is None
             ):
                 raise UnsupportedError(f"the relaxation needs codes that can be decoded; {name} has {factor}")
 

@@ -1,10 +1,14 @@
-"""Sums of costs over the adjacent pairs of orders, their gradients, and 2-opt."""
+"""Adjacent pairs of orders: sums of their costs, gradients, 2-opt, and changes along exchanges (see `exchanges`)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mergebo._typing import Floats, Ints
+from mergebo.compiled.exchanges import Steps, write
 from mergebo.compiled.jit import jit
 
 SMOOTH = 1e-8
@@ -91,3 +95,65 @@ def two_opt(order: Ints, costs: Floats, directed: bool, cyclic: bool) -> None:
                             order[b + 1 : a + 1] = order[b:a].copy()
                         order[b] = item
                         improved = True
+
+
+@jit
+def _changed_pairs(n: int, i: np.int64, j: np.int64, cyclic: bool) -> Any:
+    """The left slots of the pairs (left, left + 1) that an exchange of slots i < j changes, each once.
+
+    -1 for a pair that does not exist or equals another one.
+    """
+    before_i = i - 1 if i > 0 else (n - 1 if cyclic and j < n - 1 else -1)
+    after_j = j if j < n - 1 or cyclic else -1
+    return before_i, i, j - 1 if j > i + 1 else -1, after_j
+
+
+@jit
+def cost_steps(order: Ints, costs: NDArray[np.float64], cyclic: bool, steps: Steps, out: NDArray[np.float64]) -> None:
+    """Changes of the sum of `costs[a, b]` over pairs of an item a and its successor b."""
+    n = len(order)
+    here = order.copy()
+    total = 0.0
+    for step in range(len(steps)):
+        i, j, index = np.int64(min(steps[step, :2])), np.int64(max(steps[step, :2])), steps[step, 2]
+        if steps[step, 3]:
+            here[:] = order
+            total = 0.0
+        for sign in (-1, 1):
+            for left in _changed_pairs(n, i, j, cyclic):
+                if left >= 0:
+                    total += sign * costs[here[left], here[left + 1 if left < n - 1 else 0]]
+            if sign == -1:
+                here[i], here[j] = here[j], here[i]
+        if index >= 0:
+            out[index] = total
+
+
+@jit
+def edge_steps(
+    order: Ints, after: NDArray[np.int32], before: NDArray[np.int32], cyclic: bool, steps: Steps, out: NDArray[Any]
+) -> None:
+    """Changes of the number of adjacent pairs that are not shared.
+
+    `after[item, k]` and `before[item, k]` are the neighbours of an item in the k-th other order, -1 at an open end; if
+    direction matters, `before` is equal to `after`.
+    """
+    n, others = after.shape
+    here = order.copy()
+    total = np.zeros(others, out.dtype)
+    for step in range(len(steps)):
+        i, j, index = np.int64(min(steps[step, :2])), np.int64(max(steps[step, :2])), steps[step, 2]
+        if steps[step, 3]:
+            here[:] = order
+            total[:] = 0
+        for sign in (1, -1):  # subtract the old shared pairs, then add the new ones
+            for left in _changed_pairs(n, i, j, cyclic):
+                if left < 0:
+                    continue
+                item, successor = here[left], here[left + 1 if left < n - 1 else 0]
+                next_to, last_to = after[item], before[item]
+                for k in range(others):
+                    total[k] += sign * ((next_to[k] == successor) | (last_to[k] == successor))
+            if sign == 1:
+                here[i], here[j] = here[j], here[i]
+        write(total, index, out)

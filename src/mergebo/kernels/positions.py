@@ -85,7 +85,7 @@ class AdjacencyKernel(PermutationKernel):
         return adjacency.maximum(self.n, directed=self.directed, cyclic=self.cyclic)
 
 
-def _crossed(distance: Distance, a: Tensor, b: Tensor, **options: bool) -> Tensor:
+def _crossed(distance: Distance, a: Tensor, b: Tensor, **options: Any) -> Tensor:
     """Distances of all rows of a to all rows of b, on the device of the tensors."""
     assert distance.crossed is not None
     distances: Tensor = distance.crossed(a, b, **options)

@@ -15,7 +15,7 @@ from mergebo.hyperparameters import NOISE_PRIOR, NOISY_PRIOR, Priors, check_nois
 from mergebo.mean import PriorMean
 from mergebo.methods.base import History
 from mergebo.similarity import ComparisonSimilarity, KernelSimilarity, Product, Similarity, Sum
-from mergebo.similarity.base import Combination
+from mergebo.similarity.product import Combination
 from mergebo.spaces import SearchSpace
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from mergebo.methods.bayesian import Bayesian, Preset
 from mergebo.methods.models import KernelModel
 from mergebo.methods.search import Ascent, NeighbourhoodSearch, RelaxationSearch, ThompsonSampling
 from mergebo.similarity import ARDPositions, ComparisonSimilarity, Footrule, Similarity
-from mergebo.similarity.base import Combination
+from mergebo.similarity.product import Combination
 from mergebo.sorting import EnumerationMap, MergeMap, RandomComparisons
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ def improve_tours(model: GP, rows: Rows) -> Rows:
     """
     original, rows, first = rows, rows.copy(), 0
     for name, factor in model.similarity.factors.items():
-        if isinstance(factor, Adjacency):
+        if isinstance(factor, Adjacency) and factor.choose is None:
             where, known = model.similarity.space.slices[name], model.similarity.space.part(name, model.rows)
             rate = 0.5 / model.hyperparameters.lengthscales[first] ** 2 / factor.n
             for row, weights in zip(rows, rate * model.alpha * model.cross(rows), strict=True):

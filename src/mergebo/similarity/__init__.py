@@ -1,23 +1,13 @@
-"""Similarities of orders and of other variables: the factors of a kernel."""
+"""Similarities of orders and of other variables: the factors of a kernel. Each structure of orders is one module."""
 
-from mergebo.similarity.base import (
-    Adjacency,
-    ARDPositions,
-    BinaryCountSimilarity,
-    BinarySimilarity,
-    CategoricalSimilarity,
-    ComparisonSimilarity,
-    Footrule,
-    KernelSimilarity,
-    NumericSimilarity,
-    Positions,
-    Product,
-    ProductSimilarity,
-    Similarity,
-    SlotDistances,
-    SpearmanRho,
-    Sum,
-)
+from mergebo.similarity.adjacency import Adjacency
+from mergebo.similarity.base import Similarity
+from mergebo.similarity.displacement import Footrule, SpearmanRho
+from mergebo.similarity.positions import ARDPositions, Positions
+from mergebo.similarity.precedence import ComparisonSimilarity, KernelSimilarity
+from mergebo.similarity.product import Product, ProductSimilarity, Sum
+from mergebo.similarity.scalars import BinaryCountSimilarity, BinarySimilarity, CategoricalSimilarity, NumericSimilarity
+from mergebo.similarity.slot_distances import SlotDistances
 
 __all__ = [
     "ARDPositions",
