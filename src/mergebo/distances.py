@@ -18,6 +18,7 @@ from mergebo._typing import Ints
 from mergebo.compiled import packed
 from mergebo.compiled import permutations as compiled
 from mergebo.compiled.comparators import pack_all_pairs
+from mergebo.compiled.displacement import displacements
 from mergebo.errors import ShapeError
 from mergebo.permutations import View, in_view, invert
 
@@ -109,36 +110,35 @@ def _ulam(a: Ints, b: Ints) -> Ints:
     return n - _of_relative(compiled.longest_increasing, invert(b), invert(a))
 
 
-def _scipy_cross(metric: str, a: Ints, b: Ints) -> NDArray[Any]:
-    """SciPy's `cdist`, imported late because it is slow to load and often not needed."""
-    from scipy.spatial.distance import cdist
-
-    return np.asarray(cdist(a, b, metric))
-
-
-def _torch_cross(p: int, a: Any, b: Any) -> Any:
-    return namespace(a).cdist(to_double(a), to_double(b), p=p)
-
-
 def mismatches(a: Ints, b: Ints) -> Ints:
     """The number of columns in which two rows differ, row by row."""
     return np.asarray((a != b).sum(axis=-1))
 
 
 def cross_mismatches(a: Any, b: Any) -> Any:
-    """The number of columns in which two rows differ, as floats."""
-    return np.rint(a.shape[1] * _scipy_cross("hamming", a, b)) if isinstance(a, np.ndarray) else _torch_cross(0, a, b)
+    """The number of columns in which two rows differ."""
+    return _cross_truncated(a, b, 1) if isinstance(a, np.ndarray) else _torch_cross(a, b, p=0)
 
 
 def cross_displacements(a: Any, b: Any) -> Any:
-    """The sum over columns of |a - b|, as floats."""
-    return np.rint(_scipy_cross("cityblock", a, b)) if isinstance(a, np.ndarray) else _torch_cross(1, a, b)
+    """The sum over columns of |a - b|."""
+    return _cross_truncated(a, b, a.shape[-1]) if isinstance(a, np.ndarray) else _torch_cross(a, b, p=1)
 
 
 def cross_squares(a: Any, b: Any) -> Any:
-    """The sum over columns of (a - b)^2, as floats; exact for integers."""
+    """The sum over columns of (a - b)^2, as floats, of rows with the same entries in different orders."""
     x, y = to_double(a), to_double(b)
-    return (x * x).sum(-1)[..., None] + (y * y).sum(-1)[..., None, :] - 2 * (x @ y.swapaxes(-1, -2))
+    return 2 * ((x[..., :1, :] ** 2).sum(-1)[..., None] - x @ y.swapaxes(-1, -2))
+
+
+def _cross_truncated(a: Ints, b: Ints, reach: int) -> Ints:
+    out = np.empty((len(a), len(b)), np.int64)
+    displacements(a, b, reach, out)
+    return out
+
+
+def _torch_cross(a: Any, b: Any, p: int) -> Any:
+    return namespace(a).cdist(to_double(a), to_double(b), p=p)
 
 
 def next_items(orders: Any, step: int, *, cyclic: bool, choose: int | None = None, end: int = -1) -> Any:

@@ -13,8 +13,8 @@ from mergebo.compiled.jit import jit
 
 
 @jit
-def displacements(a: Ints, b: Ints, reach: int, out: NDArray[np.float64]) -> None:
-    """Sums of the items' displacements, truncated at `reach`, between all ranks of a and all of b."""
+def displacements(a: Ints, b: Ints, reach: int, out: Ints) -> None:
+    """Sums over columns of the difference, truncated at `reach`, between all rows of a and all of b."""
     for i in range(len(a)):
         for j in range(len(b)):
             total = 0
