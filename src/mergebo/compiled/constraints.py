@@ -1,4 +1,4 @@
-"""Compiled code for constraints: feasibility of orders and moves, repair, random walks, canonical forms, enumeration.
+"""Constraints on orders: feasibility of orders and moves, and repair.
 
 An order has n slots; the items in the first `length` are chosen, the others are not. `Tables` holds the constraints.
 """
@@ -9,15 +9,12 @@ import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mergebo._typing import Bools, Ints
-from mergebo.compiled.jit import U64, jit
+from mergebo.compiled.jit import jit
 
 SWAP, INSERTION, REVERSAL = 0, 1, 2
 """Kinds of moves."""
-
-_STEP, _MIX, _MIX_AGAIN = U64(0x9E3779B97F4A7C15), U64(0xBF58476D1CE4E5B9), U64(0x94D049BB133111EB)
 
 
 class Tables(NamedTuple):
@@ -47,11 +44,8 @@ class Tables(NamedTuple):
     """Whether there are constraints on precedence, on slots, and on adjacency."""
 
 
-# ----------------------------------------------------------------------------------------------------------- checking
-
-
 @jit
-def _satisfies(order: Ints, rank: Ints, t: Tables) -> bool:
+def satisfies(order: Ints, rank: Ints, t: Tables) -> bool:
     """Whether an order satisfies all constraints."""
     for k in range(len(order)):
         rank[order[k]] = k
@@ -82,7 +76,7 @@ def satisfied(orders: Ints, t: Tables, out: Bools) -> None:
     """Which orders satisfy all constraints."""
     rank = np.empty(orders.shape[1], np.int64)
     for k in range(len(orders)):
-        out[k] = _satisfies(orders[k], rank, t)
+        out[k] = satisfies(orders[k], rank, t)
 
 
 @jit
@@ -105,7 +99,7 @@ def _moved(order: Ints, a: int, b: int, kind: int, out: Ints) -> None:
 
 
 @jit
-def _joint(order: Ints, left: int, right: int, t: Tables) -> Any:
+def joint(order: Ints, left: int, right: int, t: Tables) -> Any:
     """Whether the items in these two slots must be adjacent, and whether they must not be.
 
     Slots -1 and n are the other end of a cyclic order, otherwise no slot.
@@ -120,7 +114,7 @@ def _joint(order: Ints, left: int, right: int, t: Tables) -> Any:
 
 
 @jit
-def _pair_moves(order: Ints, a: int, b: int, kind: int, t: Tables) -> bool:
+def pair_moves(order: Ints, a: int, b: int, kind: int, t: Tables) -> bool:
     """Whether a move satisfies the adjacency constraints, from the few pairs that it separates and joins.
 
     Not for moves of a cyclic order that involve both ends.
@@ -142,10 +136,10 @@ def _pair_moves(order: Ints, a: int, b: int, kind: int, t: Tables) -> bool:
     balance = 0
     for left, right in separated:
         if right >= 0:
-            balance -= _joint(order, left, right, t)[0]
+            balance -= joint(order, left, right, t)[0]
     for left, right in joined:
         if right >= 0:
-            must, banned = _joint(order, left, right, t)
+            must, banned = joint(order, left, right, t)
             if banned:
                 return False
             balance += must
@@ -180,7 +174,7 @@ def feasible_moves(order: Ints, slots: Ints, kind: int, t: Tables, out: Bools) -
         low, high = min(a, b), max(a, b)
         if build_all or (t.has_adjacency and t.cyclic and low == 0 and high >= n - 2) or (t.has_adjacency and n < 5):
             _moved(order, a, b, kind, moved)
-            out[m] = _satisfies(moved, rank, t)
+            out[m] = satisfies(moved, rank, t)
             continue
         feasible = True
         if t.has_precedence:
@@ -206,15 +200,12 @@ def feasible_moves(order: Ints, slots: Ints, kind: int, t: Tables, out: Bools) -
                 else:
                     feasible = feasible and stuck_right[a] == stuck_right[b]
         if feasible and t.has_adjacency:
-            feasible = _pair_moves(order, a, b, kind, t)
+            feasible = pair_moves(order, a, b, kind, t)
         out[m] = feasible
 
 
-# ------------------------------------------------------------------------------------------------------- constructing
-
-
 @jit
-def _tightened(active: Bools, t: Tables) -> Any:
+def tightened(active: Bools, t: Tables) -> Any:
     """First and last slots after propagating the precedence constraints."""
     low, high = t.low.copy(), np.minimum(t.high, t.length - 1)
     if t.has_precedence:
@@ -235,7 +226,7 @@ def _tightened(active: Bools, t: Tables) -> Any:
 
 
 @jit
-def _schedulable(left: Bools, by_low: Ints, low: Ints, high: Ints, slot: int, length: int) -> bool:
+def schedulable(left: Bools, by_low: Ints, low: Ints, high: Ints, slot: int, length: int) -> bool:
     """Whether the remaining items fit into the slots from `slot` on, by earliest deadline first.
 
     Exact for slots tightened by precedence.
@@ -263,10 +254,10 @@ def repair(target: Ints, active: Bools, starts: Ints, members: Ints, block: Ints
     adjacency constraints an order is found if there is one.
     """
     n, length = len(target), t.length
-    low, high = _tightened(active, t)
+    low, high = tightened(active, t)
     by_low = np.argsort(low)
     left = active.copy()
-    if t.has_windows and not _schedulable(left, by_low, low, high, 0, length):
+    if t.has_windows and not schedulable(left, by_low, low, high, 0, length):
         return False
     before = np.zeros(n, np.int64)  # number of remaining predecessors
     if t.has_precedence:
@@ -312,7 +303,7 @@ def repair(target: Ints, active: Bools, starts: Ints, members: Ints, block: Ints
                     continue
                 for j in range(size):
                     left[out[slot + j]] = False
-                if t.has_windows and not _schedulable(left, by_low, low, high, slot + size, length):
+                if t.has_windows and not schedulable(left, by_low, low, high, slot + size, length):
                     for j in range(size):
                         left[out[slot + j]] = True
                     continue
@@ -332,270 +323,3 @@ def repair(target: Ints, active: Bools, starts: Ints, members: Ints, block: Ints
             out[slot] = target[k]
             slot += 1
     return True
-
-
-# -------------------------------------------------------------------------------------------------------- random walk
-
-
-@jit
-def _draw(state: NDArray[np.uint64]) -> Any:
-    """The next number of a generator (splitmix64)."""
-    state[0] += _STEP
-    z = state[0]
-    z = (z ^ (z >> U64(30))) * _MIX
-    z = (z ^ (z >> U64(27))) * _MIX_AGAIN
-    return z ^ (z >> U64(31))
-
-
-@jit
-def _below(state: NDArray[np.uint64], limit: int) -> Any:
-    """A random number from 0 to limit - 1."""
-    return np.int64(_draw(state) >> U64(33)) % limit
-
-
-@jit
-def _exchange_fits(order: Ints, a: int, b: int, c: int, t: Tables) -> bool:
-    """Whether the segments a..b-1 and b..c-1 may be exchanged."""
-    if t.has_adjacency and not (t.cyclic and a == 0 and c == t.length):  # otherwise a rotation
-        balance = 0
-        for left, right in ((a - 1, a), (b - 1, b), (c - 1, c)):
-            balance -= _joint(order, left, right, t)[0]
-        for left, right in ((a - 1, b), (c - 1, a), (b - 1, c)):
-            must, banned = _joint(order, left, right, t)
-            if banned:
-                return False
-            balance += must
-        if balance != 0:
-            return False
-    if t.has_windows:
-        for k in range(a, b):
-            if k + c - b > t.high[order[k]]:
-                return False
-        for k in range(b, c):
-            if k - (b - a) < t.low[order[k]]:
-                return False
-    if t.has_precedence:
-        # From the middle outwards, where violations are most likely.
-        for i in range(b - 1, a - 1, -1):
-            for j in range(b, c):
-                if t.precedes[order[i], order[j]]:
-                    return False
-    return True
-
-
-@jit
-def _swap_fits(order: Ints, a: int, b: int, t: Tables) -> bool:
-    """Whether the items in slots a < b may be swapped."""
-    x, y = order[a], order[b]
-    if t.has_windows and (t.low[x] > b or t.high[x] < b or t.low[y] > a or t.high[y] < a):
-        return False
-    if t.has_precedence:
-        if t.precedes[x, y]:
-            return False
-        for k in range(a + 1, b):
-            if t.precedes[x, order[k]] or t.precedes[order[k], y]:
-                return False
-    return not t.has_adjacency or _pair_moves(order, a, b, SWAP, t)
-
-
-@jit
-def _reversal_fits(order: Ints, a: int, b: int, t: Tables) -> bool:
-    """Whether the segment a..b may be reversed."""
-    if t.has_adjacency and not _pair_moves(order, a, b, REVERSAL, t):
-        return False
-    if t.has_windows:
-        for k in range(a, b + 1):
-            if a + b - k < t.low[order[k]] or a + b - k > t.high[order[k]]:
-                return False
-    if t.has_precedence:
-        for i in range(a, b):
-            for j in range(i + 1, b + 1):
-                if t.precedes[order[i], order[j]]:
-                    return False
-    return True
-
-
-@jit
-def random_walk(order: Ints, steps: int, seed: np.uint64, t: Tables) -> None:
-    """A random walk over feasible orders, in place.
-
-    Each step proposes one of four moves: exchange two adjacent items, exchange two adjacent segments, swap any two items, or
-    reverse a segment. It is accepted if feasible. The probability of a proposal depends on the slots only and equals that of
-    its inverse, so the stationary distribution is uniform over the orders that can be reached.
-    """
-    n = len(order)
-    if n < 2:
-        return
-    state = np.array([seed], np.uint64)
-    moved, rank = np.empty(n, np.int64), np.empty(n, np.int64)
-    plain = t.length == n and not (t.has_adjacency and n < 5)
-    for _ in range(steps):
-        drawn = _draw(state)
-        kind: Any = np.int64(drawn >> U64(62))
-        a: Any = np.int64((drawn & U64(0xFFFFFFFF)) % U64(n))
-        if kind == 0 and plain:
-            if a < n - 1 and _exchange_fits(order, a, a + 1, a + 2, t):
-                order[a], order[a + 1] = order[a + 1], order[a]
-            continue
-        if kind <= 1:
-            one, other = 1, 1
-            if kind == 1:
-                one, other = 1 + _below(state, n), 1 + _below(state, min(n, 4))  # two long ones are rarely feasible
-                if _below(state, 2):
-                    one, other = other, one
-            b, c = a + one, a + one + other
-            if c > n or (plain and not _exchange_fits(order, a, b, c, t)):
-                continue
-            moved[a : a + other] = order[b:c]
-            moved[a + other : c] = order[a:b]
-            first, last = a, c
-        else:
-            b = a + 1 + _below(state, min(16, n)) if kind == 3 else _below(state, n)
-            if a >= b or b >= n:
-                continue
-            wide = t.cyclic and t.has_adjacency and a == 0 and b >= n - 2  # rare, and special at the ends: checked in full
-            if kind == 2:
-                if plain and not wide and not _swap_fits(order, a, b, t):
-                    continue
-                moved[a : b + 1] = order[a : b + 1]
-                moved[a], moved[b] = order[b], order[a]
-            else:
-                if plain and not wide and not _reversal_fits(order, a, b, t):
-                    continue
-                moved[a : b + 1] = order[a : b + 1][::-1]
-            first, last = a, b + 1
-            if plain and wide:
-                moved[last:] = order[last:]
-                if not _satisfies(moved, rank, t):
-                    continue
-        if not plain:
-            moved[:first] = order[:first]
-            moved[last:] = order[last:]
-            if not _satisfies(moved, rank, t):
-                continue
-        order[first:last] = moved[first:last]
-
-
-# ------------------------------------------------------------------------------------ canonical forms and enumeration
-
-
-@jit
-def _smaller(kinds: Ints, a: int, a_step: int, b: int, b_step: int) -> bool:
-    """Whether the cyclic sequence of kinds read from slot a is lexicographically smaller than read from slot b."""
-    n = len(kinds)
-    for k in range(n):
-        x, y = kinds[(a + a_step * k) % n], kinds[(b + b_step * k) % n]
-        if x != y:
-            return bool(x < y)
-    return False
-
-
-@jit
-def _canonical(order: Ints, length: int, kind: Ints, copies: Ints, cycle: bool, reversal: bool, out: Ints) -> None:
-    n = len(kind)
-    kinds = np.empty(length, np.int64)
-    for k in range(length):
-        kinds[k] = kind[order[k]]
-    best, step = 0, 1
-    for start in range(length if cycle else 1):
-        if _smaller(kinds, start, 1, best, step):
-            best, step = start, 1
-        if reversal:
-            end = start if cycle else length - 1
-            if _smaller(kinds, end, -1, best, step):
-                best, step = end, -1
-    used = np.zeros(n, np.int64)
-    for k in range(length):
-        one = kinds[(best + step * k) % length]
-        out[k] = copies[one, used[one]]
-        used[one] += 1
-    slot = length
-    for one in range(n):
-        while used[one] < copies.shape[1] and copies[one, used[one]] >= 0:
-            out[slot] = copies[one, used[one]]
-            used[one] += 1
-            slot += 1
-
-
-@jit
-def canonical(orders: Ints, length: int, kind: Ints, copies: Ints, cycle: bool, reversal: bool, out: Ints) -> None:
-    """The canonical form of each order: the equivalent one whose sequence of kinds is lexicographically smallest.
-
-    `kind[item]` is the first copy of the item, `copies[kind]` are all of them, padded with -1. Copies appear in increasing
-    order, items that are not chosen come last, sorted; only the first `length` entries of `orders` are read.
-    """
-    for k in range(len(orders)):
-        _canonical(orders[k], length, kind, copies, cycle, reversal, out[k])
-
-
-@jit
-def every_order(t: Tables, kind: Ints, copies: Ints, cycle: bool, reversal: bool, limit: int, steps: int, out: Ints) -> int:
-    """Write all feasible orders in canonical form, in lexicographic order; returns their number.
-
-    -1 if there are more than `limit`, or if that is not decided after this many `steps`.
-    """
-    n, length = len(kind), t.length
-    everyone = np.ones(n, np.bool_)
-    low, high = _tightened(everyone, t) if length == n else (t.low, t.high)
-    by_low = np.argsort(low)
-    order, representative, rank = np.full(n, -1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    left = np.ones(n, np.bool_)
-    count, depth, step = 0, 0, 0
-    exact = length == n and t.has_windows
-    while depth >= 0:
-        item = order[depth] + 1
-        if item > 0:
-            left[item - 1] = True
-        while item < n:
-            step += 1
-            feasible = left[item] and low[item] <= depth <= high[item]
-            if feasible:  # copies in increasing order
-                for j in range(copies.shape[1]):
-                    twin = copies[kind[item], j]
-                    if twin == item:
-                        break
-                    if left[twin]:
-                        feasible = False
-            if feasible and t.has_precedence:
-                for other in range(n):
-                    if t.precedes[other, item] and left[other] and length == n:
-                        feasible = False
-                    if t.precedes[item, other] and not left[other]:
-                        feasible = False
-            if feasible and depth > 0:
-                last = order[depth - 1]
-                feasible = not t.not_adjacent[last, item] and not (cycle and kind[item] < kind[order[0]])
-                if feasible and t.has_adjacency and not t.cyclic and not t.must_adjacent[last, item]:
-                    for p in range(len(t.must_adjacent_pairs)):
-                        a, b = t.must_adjacent_pairs[p]
-                        if (a == last and left[b]) or (b == last and left[a]):
-                            feasible = False
-            if feasible and exact:
-                left[item] = False
-                feasible = _schedulable(left, by_low, low, high, depth + 1, n)
-                left[item] = True
-            if feasible:
-                break
-            item += 1
-        if step > steps:
-            return -1
-        if item == n:
-            order[depth] = -1
-            depth -= 1
-            continue
-        order[depth] = item
-        left[item] = False
-        if depth + 1 < length:
-            depth += 1
-            order[depth] = -1
-            continue
-        _canonical(order, length, kind, copies, cycle, reversal, representative)
-        is_canonical = True
-        for k in range(length):
-            is_canonical = is_canonical and representative[k] == order[k]
-        if is_canonical and _satisfies(representative, rank, t):
-            if count == limit:
-                return -1
-            out[count] = representative
-            count += 1
-    return count

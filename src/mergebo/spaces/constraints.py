@@ -15,6 +15,7 @@ import numpy as np
 
 from mergebo._typing import Bools, Ints
 from mergebo.compiled import constraints as compiled
+from mergebo.compiled.random_walk import random_walk
 from mergebo.errors import ConstraintError, SearchLimitError
 
 Kind: TypeAlias = Literal["before", "slots", "adjacent", "apart"]
@@ -242,7 +243,7 @@ class ConstraintSet:
     def random_walk(self, order: Ints, steps: int, rng: np.random.Generator) -> Ints:
         """The end of a random walk of this many steps over feasible orders."""
         out = np.array(order, np.int64)
-        compiled.random_walk(out, steps, rng.integers(2**64, dtype=np.uint64), self.tables)
+        random_walk(out, steps, rng.integers(2**64, dtype=np.uint64), self.tables)
         return out
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Floats, Ints, Rows, Seed
-from mergebo.compiled import constraints as compiled
+from mergebo.compiled.symmetry import canonical, every_order
 from mergebo.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -327,7 +327,7 @@ class Permutation(Variable):
         assert self.constraints is not None
         limit = min(MAX_ENUMERATED, MAX_ENUMERATED_ENTRIES // self.n)
         out = np.empty((limit, self.n), np.int64)
-        count = compiled.every_order(self.constraints.tables, *self._kinds, *self._symmetries, limit, 200 * limit, out)
+        count = every_order(self.constraints.tables, *self._kinds, *self._symmetries, limit, 200 * limit, out)
         return None if count < 0 else out[:count][self._satisfying(out[:count])].copy()
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
@@ -380,7 +380,7 @@ class Permutation(Variable):
             return values
         orders = np.ascontiguousarray(values, np.int64)
         out = np.empty((len(orders), self.n), np.int64)
-        compiled.canonical(orders, self.length, *self._kinds, *self._symmetries, out)
+        canonical(orders, self.length, *self._kinds, *self._symmetries, out)
         return out.astype(values.dtype, copy=False)
 
     def is_feasible(self, values: Rows, *, check_predicate: bool = True) -> NDArray[np.bool_]:
