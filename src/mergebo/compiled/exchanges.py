@@ -3,7 +3,8 @@
 An insertion is a sequence of exchanges of adjacent slots and a reversal one of exchanges around its centre, so a few
 sequences visit a whole neighbourhood. `steps` is a table of `(i, j, index, restart)`: exchange the entries i and j, after
 going back to the initial order if `restart`, and write the change of distance into row `index` of `out` unless that is
-negative. Inner loops run over the other orders, contiguously, and become vector instructions.
+negative. Inner loops run over the other orders, contiguously, and become vector instructions. Every loop over steps reads
+them and restarts by itself: a function for that would take as much time as some of the loops.
 """
 
 from __future__ import annotations
