@@ -6,8 +6,9 @@ import torch
 from harness import best_times, seconds
 
 import mergebo as mb
-from mergebo.acquisition import AcquisitionNeighbourhood, DeviceScan, log_expected_improvement
+from mergebo.acquisition import AcquisitionNeighbourhood, log_expected_improvement
 from mergebo.gp import GP, Hyperparameters
+from mergebo.kernels import DeviceScan
 from mergebo.methods.registry import METHODS
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def test_neighbours_of_mixed_points() -> None:
 def test_a_single_point_has_no_neighbours(device: str | None) -> None:
     space = mb.PermutationSpace(1)
     fitted = GP(KernelModel(merge_kernel).similarity(space), np.zeros((1, 1), int), np.array([1.0]))
-    scan = None if device is None else acquisition.DeviceScan(fitted, device)
+    scan = None if device is None else mb.kernels.DeviceScan(fitted, device)
     landscape = acquisition.AcquisitionNeighbourhood(fitted, acquisition.ExpectedImprovement(), 0.0, scanner=scan)
     assert landscape.scan(np.array([0]), "order", "swap").shape == (0,)
     assert [each.shape for each in (scan or fitted).scan(np.array([0]), "order", "swap")] == [(0,), (0,)]

@@ -166,7 +166,7 @@ def test_binary_similarities_by_hamming_distance_and_number_of_ones(
     )[: similarity.num_lengthscales]
     np.testing.assert_allclose(similarity.distance(rows, rows).reshape(distances.shape), distances, atol=1e-12)
     lengthscales = np.array([0.7, 0.4])[: similarity.num_lengthscales]
-    kernel = similarity.kernel(tuple(range(count))).double()
+    kernel = mb.kernels.kernel_of(similarity, tuple(range(count))).double()
     kernel.lengthscale = torch.from_numpy(lengthscales)
     expected = np.exp(-np.tensordot(1 / (2 * lengthscales**2), distances, axes=1))
     tensor = torch.from_numpy(rows).double()
@@ -229,7 +229,7 @@ def test_similarities_agree_with_kernels(name: str, data: st.DataObject) -> None
     tensor = torch.from_numpy(rows).double()
     distances = KERNELS[name](n).distance(tensor, tensor).numpy()
     np.testing.assert_allclose(similarity.distance(rows, rows), distances)
-    kernel = similarity.kernel(tuple(range(n))).double()
+    kernel = mb.kernels.kernel_of(similarity, tuple(range(n))).double()
     kernel.lengthscale = 0.7
     with torch.no_grad():
         np.testing.assert_allclose(kernel(tensor).to_dense().numpy(), np.exp(-distances / (2 * 0.7**2)), rtol=1e-6)
@@ -271,7 +271,7 @@ def test_device_scan_is_the_scan(method: str, device: str) -> None:
     space = mb.Space(a=mb.Permutation(6), b=mb.Binary(4), c=mb.Permutation(5))
     rows = space.sample_rows(25, seed=0)
     model = GP(KernelModel(ORDERS[method]).similarity(space), rows, np.random.default_rng(0).normal(size=25) + rows[:, 0])
-    scan = acquisition.DeviceScan(model, device, max_entries=3000)
+    scan = mb.kernels.DeviceScan(model, device, max_entries=3000)
     centre = space.sample_rows(seed=5)
     moves = tuple(MOVES)
     found = [

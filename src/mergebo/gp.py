@@ -15,14 +15,12 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import strmm
 
 from mergebo._typing import Floats, Rows
-from mergebo.errors import UnsupportedError, extra
 from mergebo.hyperparameters import (
     MIN_NOISE,
     Hyperparameters,
     Priors,
     fit,
     noise_variances,
-    outputscale_prior,
 )
 from mergebo.mean import MeanFunction
 from mergebo.similarity.product import Product, Sum, split
@@ -254,39 +252,6 @@ class GP:
         BoTorch's noise is either learned or fixed: if it was given for some values only, the learned noise of the others is
         fixed, too.
         """
-        if self.mean_function is not None:
-            raise UnsupportedError("a model with a mean function cannot be converted; use a mean module of GPyTorch")
-        with extra("torch"):
-            import torch
-            from botorch.models import SingleTaskGP
-            from gpytorch.constraints import GreaterThan
-            from gpytorch.kernels import AdditiveKernel, ScaleKernel
-            from gpytorch.likelihoods import GaussianLikelihood
-            from gpytorch.priors import LogNormalPrior
+        from mergebo.kernels.botorch import to_botorch
 
-        scale_prior = LogNormalPrior(*outputscale_prior(len(self.terms)))
-        scaled = [ScaleKernel(term.kernel(), outputscale_prior=scale_prior) for term in self.similarity.terms]
-        targets = torch.from_numpy(self.y).unsqueeze(-1)
-        learns_noise = self.noise is None and self.fixed_noise is None
-        if learns_noise:
-            constraint = GreaterThan(MIN_NOISE)
-            noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*self.priors.noise), noise_constraint=constraint)}
-        else:
-            noise = {"train_Yvar": torch.from_numpy(self.noise_variances).unsqueeze(-1)}
-        model = SingleTaskGP(
-            torch.from_numpy(np.asarray(self.rows, np.float64)),
-            targets,
-            covar_module=scaled[0] if len(scaled) == 1 else AdditiveKernel(*scaled),
-            outcome_transform=None,
-            **noise,
-        ).double()
-        lengthscales = iter(self.hyperparameters.lengthscales)
-        for kernel, outputscale in zip(scaled, self.hyperparameters.outputscales, strict=True):
-            kernel.outputscale = outputscale
-            for factor in getattr(kernel.base_kernel, "kernels", [kernel.base_kernel]):
-                factor.register_prior("lengthscale_prior", LogNormalPrior(*self.priors.lengthscale), "lengthscale")
-                factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
-        if learns_noise:
-            model.likelihood.noise = max(self.hyperparameters.noise, MIN_NOISE * (1 + 1e-6))
-        model.mean_module.constant.data.fill_(self.constant_mean)
-        return model
+        return to_botorch(self)

@@ -1,6 +1,5 @@
 """Acquisition functions and their maximisation."""
 
-from mergebo.acquisition.device import DeviceScan
 from mergebo.acquisition.functions import (
     ACQUISITIONS,
     AcquisitionFunction,
@@ -20,7 +19,6 @@ __all__ = [
     "AcquisitionFunction",
     "AcquisitionNeighbourhood",
     "AfterMeasurement",
-    "DeviceScan",
     "ExhaustiveNeighbourhood",
     "ExpectedImprovement",
     "Landscape",

@@ -13,6 +13,7 @@ with extra("torch"):
         NetworkKernel,
         RandomComparisonsKernel,
     )
+    from mergebo.kernels.device import DeviceScan
     from mergebo.kernels.positions import (
         AdjacencyKernel,
         ARDPositionKernel,
@@ -20,13 +21,16 @@ with extra("torch"):
         PositionKernel,
         SpearmanRhoKernel,
     )
+    from mergebo.kernels.similarity import KernelSimilarity, kernel_of, product_kernel, similarity_of
 
 __all__ = [
     "ARDPositionKernel",
     "AdjacencyKernel",
     "ComparisonKernel",
+    "DeviceScan",
     "FootruleKernel",
     "KendallKernel",
+    "KernelSimilarity",
     "MallowsKernel",
     "MergeKernel",
     "NetworkKernel",
@@ -35,4 +39,7 @@ __all__ = [
     "RandomComparisonsKernel",
     "RelabelledAverage",
     "SpearmanRhoKernel",
+    "kernel_of",
+    "product_kernel",
+    "similarity_of",
 ]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 import numpy as np
 
 from mergebo._typing import Floats, Rows
-from mergebo.errors import ArgumentError, ArgumentTypeError, unknown_choice
+from mergebo.errors import ArgumentTypeError, unknown_choice
 from mergebo.gp import GP
 from mergebo.hyperparameters import NOISE_PRIOR, NOISY_PRIOR, Priors, check_noise
 from mergebo.mean import PriorMean
 from mergebo.methods.base import History
-from mergebo.similarity import ComparisonSimilarity, KernelSimilarity, Product, Similarity, Sum
+from mergebo.similarity import Product, Similarity, Sum
 from mergebo.similarity.product import Combination
 from mergebo.spaces import SearchSpace
 
@@ -66,7 +66,11 @@ class KernelModel:
 
     def _orders(self, n: int) -> Similarity:
         made = self.kernel(n)
-        return made if isinstance(made, Similarity) else _similarity_of(made, n)
+        if isinstance(made, Similarity):
+            return made
+        from mergebo.kernels import similarity_of
+
+        return similarity_of(made, n)
 
     def build(self, history: History, rng: np.random.Generator) -> GP:
         return fit_with_prior_mean(
@@ -78,23 +82,6 @@ class KernelModel:
             noise_std=history.noise_std,
             priors=Priors(noise=NOISY_PRIOR if history.noisy else NOISE_PRIOR),
         )
-
-
-def _similarity_of(kernel: Any, n: int) -> Similarity:
-    """The similarity of a GPyTorch kernel of permutations."""
-    from mergebo.kernels import ComparisonKernel, PermutationKernel
-
-    plain = isinstance(kernel, PermutationKernel) and all(
-        getattr(type(kernel), each) is getattr(PermutationKernel, each) for each in ("forward", "_similarity", "distance")
-    )
-    if not plain:
-        raise ArgumentError(
-            f"a kernel for n items must be a PermutationKernel, exp(-distance / (2 l^2)), got {type(kernel).__name__} "
-            f"for n = {n}; others go into a BoTorch model (the page on BoTorch shows how)"
-        )
-    if isinstance(kernel, ComparisonKernel) and type(kernel)._distance is ComparisonKernel._distance:
-        return ComparisonSimilarity(kernel.map, kernel.view)
-    return KernelSimilarity(kernel)
 
 
 def fit_with_prior_mean(

@@ -17,7 +17,6 @@ from mergebo.acquisition import (
     local_search,
 )
 from mergebo.acquisition.compound import COMPOUND_MOVE_SIZE
-from mergebo.acquisition.device import DeviceScan
 from mergebo.errors import ArgumentError, ArgumentTypeError, require, unknown_choice
 from mergebo.gp import GP
 from mergebo.methods.base import History
@@ -92,7 +91,11 @@ class NeighbourhoodSearch:
     def maximise(
         self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
     ) -> tuple[Rows, Floats]:
-        space, scanner = history.space, None if self.device is None else DeviceScan(model, self.device)
+        space, scanner = history.space, None
+        if self.device is not None:
+            from mergebo.kernels import DeviceScan
+
+            scanner = DeviceScan(model, self.device)
         landscape = AcquisitionNeighbourhood(model, function, best, self.moves, scanner)
         good, random = history.best(self.incumbents, history.posterior_means(model)), self.random_starts
         if self.improve_tours:

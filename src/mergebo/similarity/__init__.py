@@ -4,7 +4,7 @@ from mergebo.similarity.adjacency import Adjacency
 from mergebo.similarity.base import Similarity
 from mergebo.similarity.displacement import Footrule, SpearmanRho
 from mergebo.similarity.positions import ARDPositions, Positions
-from mergebo.similarity.precedence import ComparisonSimilarity, KernelSimilarity
+from mergebo.similarity.precedence import ComparisonSimilarity
 from mergebo.similarity.product import Product, ProductSimilarity, Sum
 from mergebo.similarity.scalars import BinaryCountSimilarity, BinarySimilarity, CategoricalSimilarity, NumericSimilarity
 from mergebo.similarity.slot_distances import SlotDistances
@@ -17,7 +17,6 @@ __all__ = [
     "CategoricalSimilarity",
     "ComparisonSimilarity",
     "Footrule",
-    "KernelSimilarity",
     "NumericSimilarity",
     "Positions",
     "Product",

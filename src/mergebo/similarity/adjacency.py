@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,6 @@ from mergebo.distances import adjacency, next_items
 from mergebo.neighbours import exchange_sequence, move_slots
 from mergebo.similarity.base import WALK_ENTRIES, Similarity, blocks, columns, scanned
 from mergebo.spaces import Permutation
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 __all__ = ["Adjacency"]
 
@@ -66,10 +63,3 @@ class Adjacency(Similarity):
 
         change = scanned(rows, len(move_slots(self.n, move)), np.int16, WALK_ENTRIES, scan)
         return blocks(change, weights[0] / self.max_distance, weights[0] * self.distance(centre[None], rows))
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        if self.choose is not None:
-            return super().kernel(columns)
-        from mergebo.kernels import AdjacencyKernel
-
-        return AdjacencyKernel(self.n, directed=self.directed, cyclic=self.cyclic, active_dims=columns)

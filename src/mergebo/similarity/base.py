@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from mergebo.errors import UnsupportedError
 from mergebo.neighbours import move_slots, move_table
 from mergebo.permutations import invert
 from mergebo.spaces import Permutation
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 __all__ = ["Similarity"]
 
@@ -58,12 +55,6 @@ class Similarity(ABC):
                 "auto, bops-h, spearman, turbo and methods without a model support these"
             )
         return self
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        """The same factor as a GPyTorch kernel on these columns of a point."""
-        from mergebo.kernels.base import DistanceKernel
-
-        return DistanceKernel(self.distance, active_dims=columns)
 
 
 def ranks(orders: Rows, choose: int | None) -> Ints:

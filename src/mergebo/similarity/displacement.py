@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from mergebo.neighbours import exchange_sequence, move_slots
 from mergebo.permutations import invert
 from mergebo.similarity.base import WALK_ENTRIES, Similarity, blocks, columns, ranks, scanned
 from mergebo.spaces import Permutation
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 __all__ = ["Footrule", "SpearmanRho"]
 
@@ -68,13 +65,6 @@ class Footrule(TruncatedDisplacement):
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         return np.asarray(cross_displacements(ranks(a, self.choose), ranks(b, self.choose)) / self.max_distance)
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        if self.choose is not None:
-            return super().kernel(columns)
-        from mergebo.kernels import FootruleKernel
-
-        return FootruleKernel(self.n, view="rank", active_dims=columns)
 
 
 @dataclass(frozen=True)

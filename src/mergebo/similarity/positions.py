@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from mergebo.distances import cross_mismatches, hamming
 from mergebo.similarity.base import Similarity, blocks, ranks
 from mergebo.similarity.displacement import TruncatedDisplacement, displacement_changes
 from mergebo.spaces import Permutation
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 __all__ = ["ARDPositions", "Positions"]
 
@@ -41,13 +37,6 @@ class Positions(TruncatedDisplacement):
     def distance(self, a: Rows, b: Rows) -> Floats:
         return np.asarray(cross_mismatches(ranks(a, self.choose), ranks(b, self.choose)) / self.max_distance)
 
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        if self.choose is not None:
-            return super().kernel(columns)
-        from mergebo.kernels import PositionKernel
-
-        return PositionKernel(self.n, active_dims=columns)
-
 
 @dataclass(frozen=True)
 class ARDPositions(Similarity):
@@ -70,8 +59,3 @@ class ARDPositions(Similarity):
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         change = displacement_changes(centre, rows, move, weights / self.n, 1)
         return blocks(change, 1.0, ((centre != rows) @ (weights / self.n))[None])
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels import ARDPositionKernel
-
-        return ARDPositionKernel(self.n, active_dims=columns)

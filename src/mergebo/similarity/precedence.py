@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,7 @@ from mergebo.similarity.base import SCAN_ENTRIES, WALK_ENTRIES, Similarity, bloc
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, RandomComparisons
 from mergebo.spaces import Permutation
 
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
-
-    from mergebo.kernels import PermutationKernel
-
-__all__ = ["ComparisonSimilarity", "KernelSimilarity"]
+__all__ = ["ComparisonSimilarity"]
 
 
 @dataclass(frozen=True)
@@ -108,27 +103,6 @@ class ComparisonSimilarity(Similarity):
 
     def _read(self, *rows: Rows) -> tuple[Rows, ...]:
         return tuple(each if self.view == "order" else invert(each) for each in rows)
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        if self.choose is not None:
-            return super().kernel(columns)
-        from mergebo.kernels import ComparisonKernel
-
-        return ComparisonKernel(self.map, view=self.view, active_dims=columns)
-
-
-@dataclass(frozen=True)
-class KernelSimilarity(Similarity):
-    """The similarity of any GPyTorch kernel of permutations. Scans compute each neighbour explicitly."""
-
-    of: PermutationKernel
-
-    def distance(self, a: Rows, b: Rows) -> Floats:
-        import torch
-
-        with torch.no_grad():
-            distances: Floats = self.of.distance(*(torch.from_numpy(each.astype(np.float64)) for each in (a, b))).numpy()
-        return distances
 
 
 def _signs(orders: Rows, choose: int) -> Singles:

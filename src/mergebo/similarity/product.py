@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from mergebo._typing import Floats, Rows, Singles
-from mergebo.errors import UnsupportedError, extra
+from mergebo.errors import UnsupportedError
 from mergebo.similarity.base import Similarity
 from mergebo.similarity.scalars import BinarySimilarity, CategoricalSimilarity, NumericSimilarity
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 __all__ = ["Combination", "Product", "ProductSimilarity", "Sum"]
 
@@ -42,12 +39,6 @@ class ProductSimilarity(Similarity):
         scans = [part.scan(centre, rows, move, own) for part, own in zip(self.parts, owns, strict=True)]
         for blocks in zip(*scans, strict=True):
             yield sum(blocks[1:], start=blocks[0])
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        with extra("torch"):
-            from gpytorch.kernels import ProductKernel
-
-        return ProductKernel(*(part.kernel(columns) for part in self.parts))
 
 
 Combination: TypeAlias = Literal["product", "sum", "both"]
@@ -141,16 +132,6 @@ class Product:
                 distance = factor.distance(self.space.part(name, row[None]), self.space.part(name, rows))
                 fixed += np.tensordot(own, distance.reshape(len(own), -1), axes=1)
         return fixed, own_weights
-
-    def kernel(self) -> Any:
-        """The product as a GPyTorch kernel on rows."""
-        with extra("torch"):
-            from gpytorch.kernels import ProductKernel
-
-        columns = [tuple(range(self.space.width))[self.space.slices[name]] for name in self.factors]
-        made = [factor.kernel(where) for factor, where in zip(self.factors.values(), columns, strict=True)]
-        kernels = [part for kernel in made for part in getattr(kernel, "kernels", [kernel])]  # products are flattened
-        return kernels[0] if len(kernels) == 1 else ProductKernel(*kernels)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mergebo._typing import Floats, Rows, Singles
 from mergebo.similarity.base import Similarity, blocks
 from mergebo.spaces import Numeric
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 __all__ = ["BinaryCountSimilarity", "BinarySimilarity", "CategoricalSimilarity", "NumericSimilarity"]
 
@@ -31,11 +27,6 @@ class BinarySimilarity(Similarity):
     def scan(self, centre: Rows, rows: Rows, move: str, weights: Floats) -> Iterator[Singles]:
         change = np.where((rows != centre).T, -1, 1)  # a flip approaches the rows that differ there
         return blocks(change, weights[0] / self.choices, weights[0] * self.distance(centre[None], rows))
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels.base import BinaryKernel
-
-        return BinaryKernel(self.choices, active_dims=columns)
 
 
 @dataclass(frozen=True)
@@ -60,11 +51,6 @@ class BinaryCountSimilarity(Similarity):
         base = np.tensordot(weights, self.distance(centre[None], rows), axes=1)
         return blocks(change, 1.0, base)
 
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels.base import BinaryKernel
-
-        return BinaryKernel(self.choices, ones=True, active_dims=columns)
-
 
 @dataclass(frozen=True)
 class NumericSimilarity(Similarity):
@@ -74,11 +60,6 @@ class NumericSimilarity(Similarity):
 
     def distance(self, a: Rows, b: Rows) -> Floats:
         return np.asarray((self.quantity.to_unit(a) - self.quantity.to_unit(b).T) ** 2)
-
-    def kernel(self, columns: tuple[int, ...]) -> Kernel:
-        from mergebo.kernels.base import NumericKernel
-
-        return NumericKernel(self.quantity, active_dims=columns)
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,18 @@ A GPU is fast enough without the incremental updates of `similarity`, and this w
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from mergebo._typing import Floats, Rows
-from mergebo.errors import extra
 from mergebo.gp import GP
 from mergebo.neighbours import move_slots, move_table
 from mergebo.spaces import Permutation
 
-if TYPE_CHECKING:
-    from torch import Tensor
+__all__ = ["DeviceScan"]
 
 
 class DeviceScan:
@@ -33,9 +33,6 @@ class DeviceScan:
 
     @cached_property
     def _parts(self) -> tuple[Any, Tensor, Tensor, Tensor]:
-        with extra("torch"):
-            import torch
-
         kernel = self.model.to_botorch().covar_module.to(device=self.device, dtype=torch.float32)
         arrays = (np.asarray(self.model.rows), self.model.alpha, self.model.chol_inverse.T)
         rows, alpha, chol_inverse = (
@@ -45,9 +42,7 @@ class DeviceScan:
 
     def scan(self, row: Rows, variable: str, move: str) -> tuple[Floats, Floats]:
         """For all neighbours by one kind of move of one variable, in the order of `move_slots`."""
-        kernel, rows, alpha, chol_inverse = self._parts  # raises a clear error if torch is not installed
-        import torch
-
+        kernel, rows, alpha, chol_inverse = self._parts
         space = self.model.similarity.space
         where, kind = space.slices[variable], space.variables[variable]
         centre = torch.from_numpy(np.asarray(row, np.float32)).to(self.device)
