@@ -1,0 +1,129 @@
+"""The report: complete, self-contained, and the same for the same records."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from benchmark_records import record, write
+from mergebo.errors import ArgumentError
+from mergebo.experiments.report import page, report
+
+
+class Reader(HTMLParser):
+    """Checks that tags are closed, and collects the addresses that a page would fetch."""
+
+    void = ("meta", "img", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.fetched += [str(value) for key, value in attrs if key in ("src", "href")]
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.slow
+def test_the_report_is_complete_and_self_contained(folder: Path) -> None:
+    page = report(folder)
+    assert page == folder / "report.html"
+    text = page.read_text()
+    reader = Reader()
+    reader.feed(text)
+    assert not reader.open
+    assert not reader.tags & {"script", "link", "iframe"}
+    assert all(address.startswith(("data:image/svg+xml;base64,", "#")) for address in reader.fetched)
+    for part in (
+        "Table 1",
+        "Table 3",
+        "Failed jobs",
+        "1 &lt; 2 &amp; &lt;script&gt;",
+        "random lacks the seeds",
+        "No reference",
+    ):
+        assert part in text
+    pictures = {path.name for path in (folder / "figures").iterdir()}
+    assert {"paper-low-mean-ranks.png", "paper-low-scores.png", "paper-low-qap-n-15.png"} <= pictures
+    markdown = (folder / "report.md").read_text()
+    linked = re.findall(r"\]\(figures/(.*?)\)", markdown)
+    assert set(linked) == pictures
+    assert "1 < 2 & <script>" in markdown
+    latex = (folder / "tables.tex").read_text()
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") > 10
+    assert re.search(r"(?<!\\)[%#_]", latex) is None
+    assert json.loads((folder / "timings.json").read_text())["seconds"]["paper-low"]["QAP n=15"]["random"]["ask"] == 0.5
+
+
+@pytest.mark.slow
+def test_figures_are_deterministic(folder: Path) -> None:
+    report(folder)
+    before = (folder / "report.html").read_bytes()
+    report(folder)
+    assert (folder / "report.html").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_the_page_alone_is_that_of_the_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte for byte; random search is not simulated again, and no file is written."""
+    written = report(folder).read_text()
+    (folder / "report.html").unlink()
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != ".locks"}
+    monkeypatch.setattr("mergebo.experiments.runs.random_search", None)
+    assert page(folder) == written
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != ".locks"} == before
+
+
+@pytest.mark.slow
+def test_the_page_alone_ignores_outdated_metrics(folder: Path) -> None:
+    written = report(folder).read_text()
+    path = folder / "metrics.json"
+    known = json.loads(path.read_text())
+    case = known["suites"]["paper-low"]["cases"]["QAP n=15"]
+    case["random"]["200"] += 1000
+    path.write_text(json.dumps(known))
+    assert page(folder) != written
+    case["reference"] += 1  # of other data
+    path.write_text(json.dumps(known))
+    assert page(folder) == written
+
+
+def test_failures_alone_make_a_report(tmp_path: Path) -> None:
+    write(tmp_path, [replace(record("random", 0, []), error="ValueError: no")])
+    assert "ValueError: no" in report(tmp_path).read_text()
+
+
+def test_a_folder_without_records(tmp_path: Path) -> None:
+    missing = tmp_path / "typo"
+    with pytest.raises(ArgumentError, match=r"no records in .*typo"):
+        report(missing)
+    assert not missing.exists()
+
+
+def test_the_readme_has_the_scores_of_the_committed_runs() -> None:
+    root = Path(__file__).parents[2]
+    scores = json.loads((root / "docs/results/holdout/metrics.json").read_text())["suites"]["holdout, 20 + 80 evaluations"][
+        "scores"
+    ]
+    names = {"hill climbing": "local-search", "MergeBO": "mergebo", "Optuna TPE": "optuna-tpe"}
+    table = (root / "README.md").read_text().partition("| | `auto`")[2].partition("\n\n")[0]
+    header, _, *lines = f"`auto`{table}".splitlines()
+    methods = [names.get(cell, cell.lower()) for cell in re.sub("`", "", header).strip("| ").split(" | ")]
+    assert methods[0] == "auto"
+    assert len(lines) == len(scores) - 1  # all classes, and over all of them
+    for line in lines:
+        group, *cells = line.strip("| ").split(" | ")
+        shown = [cell.strip("*").split(" ± ")[0] for cell in cells]
+        assert shown == [f"{scores[group][method][0]['mean']:.2f}" for method in methods]
