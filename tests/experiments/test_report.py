@@ -110,20 +110,3 @@ def test_a_folder_without_records(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"no records in .*typo"):
         report(missing)
     assert not missing.exists()
-
-
-def test_the_readme_has_the_scores_of_the_committed_runs() -> None:
-    root = Path(__file__).parents[2]
-    scores = json.loads((root / "docs/results/holdout/metrics.json").read_text())["suites"]["holdout, 20 + 80 evaluations"][
-        "scores"
-    ]
-    names = {"hill climbing": "local-search", "MergeBO": "mergebo", "Optuna TPE": "optuna-tpe"}
-    table = (root / "README.md").read_text().partition("| | `auto`")[2].partition("\n\n")[0]
-    header, _, *lines = f"`auto`{table}".splitlines()
-    methods = [names.get(cell, cell.lower()) for cell in re.sub("`", "", header).strip("| ").split(" | ")]
-    assert methods[0] == "auto"
-    assert len(lines) == len(scores) - 1  # all classes, and over all of them
-    for line in lines:
-        group, *cells = line.strip("| ").split(" | ")
-        shown = [cell.strip("*").split(" ± ")[0] for cell in cells]
-        assert shown == [f"{scores[group][method][0]['mean']:.2f}" for method in methods]

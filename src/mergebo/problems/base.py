@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from mergebo._typing import Floats, Ints, Rows
 from mergebo.spaces import PermutationSpace, SearchSpace
 
 __all__ = ["Optimum", "OrderProblem", "Problem", "Relabelled"]
-
-Values: TypeAlias = Floats
-"""Objective values, one per row."""
 
 CHUNK = 1 << 20
 """Numbers that an evaluation may hold in memory besides its input and result: small enough for the cache."""
@@ -68,7 +65,7 @@ class Problem(ABC):
         """The search space."""
 
     @abstractmethod
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         """Values of valid rows `(count, width)`."""
 
     def describe(self) -> str:
@@ -85,17 +82,17 @@ class Problem(ABC):
         """Numbers in memory while evaluating one row; large batches are evaluated in chunks that fit the cache."""
         return self.space.width
 
-    def evaluate(self, points: Any) -> Values:
+    def evaluate(self, points: Any) -> Floats:
         """The values of points, one or many; smaller is better."""
         return self.evaluate_rows(self.space.encode(points))
 
-    def evaluate_rows(self, rows: Rows) -> Values:
+    def evaluate_rows(self, rows: Rows) -> Floats:
         """The values of valid rows `(..., width)`."""
         flat = rows.reshape(-1, rows.shape[-1])
         step = max(1, CHUNK // max(1, self._scratch))
         chunks = [self._evaluate(flat[k : k + step]) for k in range(0, len(flat), step)]
         values = np.concatenate(chunks).astype(np.float64) if chunks else np.empty(0)
-        reshaped: Values = values.reshape(rows.shape[:-1])[()]
+        reshaped: Floats = values.reshape(rows.shape[:-1])[()]
         return reshaped
 
     def relabelled(self, seed: int) -> Relabelled:
@@ -137,7 +134,7 @@ class Relabelled(Problem):
     def space(self) -> SearchSpace:
         return self.problem.space
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         return self.problem._evaluate(self.to_original(rows))
 
     def _describe(self) -> str:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._typing import Ints, Rows, Seed
+from mergebo._typing import Floats, Ints, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError
 from mergebo.permutations import as_generator
-from mergebo.problems.base import OrderProblem, Values
+from mergebo.problems.base import OrderProblem
 
 __all__ = ["CellPlacement", "FloorPlan"]
 
 
-def half_perimeter(nets: tuple[Ints, ...], *coordinates: NDArray[np.float64]) -> Values:
+def half_perimeter(nets: tuple[Ints, ...], *coordinates: NDArray[np.float64]) -> Floats:
     """Wirelength: the extent of the pins of each net along each axis; `coordinates` are `(count, modules)` per axis."""
     pins = np.concatenate(nets)
     starts = np.cumsum([0, *(len(net) for net in nets[:-1])])
@@ -55,7 +55,7 @@ class CellPlacement(OrderProblem):
     def _scratch(self) -> int:
         return 4 * sum(map(len, self.nets))
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         widths = self.widths[rows]
         centres = np.empty(rows.shape)
         np.put_along_axis(centres, rows, np.cumsum(widths, axis=1) - widths / 2, axis=1)
@@ -94,12 +94,12 @@ class FloorPlan(OrderProblem):
     def n(self) -> int:
         return len(self.widths)
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         left, bottom = self.pack(rows)
         right, top = left + self.widths, bottom + self.heights
         area = right.max(axis=1) * top.max(axis=1)
         wires = half_perimeter(self.nets, left + self.widths / 2, bottom + self.heights / 2)
-        total: Values = area + self.wire_weight * wires
+        total: Floats = area + self.wire_weight * wires
         return total
 
     def pack(self, rows: Rows) -> tuple[Ints, Ints]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._typing import Rows, Seed
+from mergebo._typing import Floats, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ArgumentError, ShapeError
 from mergebo.permutations import as_generator, sample
-from mergebo.problems.base import Optimum, OrderProblem, Values
+from mergebo.problems.base import Optimum, OrderProblem
 
 __all__ = ["LOP"]
 
@@ -35,10 +35,10 @@ class LOP(OrderProblem):
     def _scratch(self) -> int:
         return self.n * self.n
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         gained = np.empty((len(rows), self.n * (self.n - 1) // 2))
         _gather(rows, self.gains, gained)
-        values: Values = -gained.sum(axis=-1)
+        values: Floats = -gained.sum(axis=-1)
         return values
 
     def _describe(self) -> str:

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._typing import Rows, Seed
+from mergebo._typing import Floats, Rows, Seed
 from mergebo.permutations import as_generator
-from mergebo.problems.base import Problem, Values
+from mergebo.problems.base import Problem
 from mergebo.spaces import Permutation, PermutationSpace, Real, SearchSpace, Space
 
 __all__ = ["OrderOfAddition", "Synthesis"]
@@ -47,25 +47,25 @@ class OrderOfAddition(Problem):
     def _scratch(self) -> int:
         return self.n * self.n
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         pairs, waiting = self._order_losses(rows[:, : self.n].astype(np.int64))
         if not self.heated:
             return pairs + 10 * waiting
         warmth = (rows[:, -1] - 20) / 60  # hot mixtures interact less and decompose more
         return pairs * (1.2 - 0.6 * warmth) + 10 * waiting * (0.5 + 1.5 * warmth**2)
 
-    def _order_losses(self, orders: Rows) -> tuple[Values, Values]:
+    def _order_losses(self, orders: Rows) -> tuple[Floats, Floats]:
         """The loss by pairs, and the squared deviations of reagents from their optimal moments."""
         earlier, later = np.triu_indices(self.n, 1)
-        pairs: Values = self.effects.reshape(-1).take(orders[:, earlier] * self.n + orders[:, later]).sum(axis=-1)
+        pairs: Floats = self.effects.reshape(-1).take(orders[:, earlier] * self.n + orders[:, later]).sum(axis=-1)
         when = np.arange(self.n) / max(1, self.n - 1)
-        waiting: Values = ((when - self.moments[orders]) ** 2).sum(axis=-1)
+        waiting: Floats = ((when - self.moments[orders]) ** 2).sum(axis=-1)
         return pairs, waiting
 
-    def measure(self, points: object, *, seed: Seed) -> Values:
+    def measure(self, points: object, *, seed: Seed) -> Floats:
         """A simulated experiment: the loss plus measurement noise."""
         values = np.asarray(self.evaluate(points))
-        measured: Values = values + self.noise * as_generator(seed).normal(size=values.shape)
+        measured: Floats = values + self.noise * as_generator(seed).normal(size=values.shape)
         return measured
 
     def _describe(self) -> str:
@@ -97,13 +97,13 @@ class Synthesis(OrderOfAddition):
     def space(self) -> SearchSpace:
         return Space(order=Permutation(self.n), **QUANTITIES)
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         pairs, waiting, optimum = self._parts(rows[:, : self.n].astype(np.int64))
         units = [each.to_unit(rows[:, self.n + k]) for k, each in enumerate(QUANTITIES.values())]
         return self._loss(pairs, waiting, optimum, np.stack(units, axis=1))
 
-    def _loss(self, pairs: Values, waiting: Values, optimum: Values, units: Values) -> Values:
-        off: Values = (units - optimum) ** 2 @ self.losses
+    def _loss(self, pairs: Floats, waiting: Floats, optimum: Floats, units: Floats) -> Floats:
+        off: Floats = (units - optimum) ** 2 @ self.losses
         return pairs * (1.2 - 0.6 * units[:, 0]) + 10 * waiting + off
 
     def best_quantities(self, orders: Rows) -> Rows:
@@ -114,7 +114,7 @@ class Synthesis(OrderOfAddition):
         quantities = [each.from_unit(units[:, k : k + 1]) for k, each in enumerate(QUANTITIES.values())]
         return np.concatenate([orders, *quantities], axis=1)
 
-    def _parts(self, orders: Rows) -> tuple[Values, Values, Values]:
+    def _parts(self, orders: Rows) -> tuple[Floats, Floats, Floats]:
         """The losses by pairs and by moments, and the optimal quantities (0 to 1) without the effect of heat on pairs."""
         pairs, waiting = self._order_losses(orders)
         late = np.argsort(orders, axis=1) / max(1, self.n - 1)

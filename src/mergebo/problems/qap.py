@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._typing import Rows, Seed
+from mergebo._typing import Floats, Rows, Seed
 from mergebo.errors import ShapeError
 from mergebo.permutations import as_generator
-from mergebo.problems.base import OrderProblem, Values
+from mergebo.problems.base import OrderProblem
 
 __all__ = ["QAP"]
 
@@ -35,9 +35,9 @@ class QAP(OrderProblem):
     def _scratch(self) -> int:
         return 2 * self.n * self.n
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         pairs = (rows * self.n)[:, :, None] + rows[:, None, :]
-        costs: Values = self.b.reshape(-1).take(pairs).reshape(len(rows), -1) @ self.a.reshape(-1)
+        costs: Floats = self.b.reshape(-1).take(pairs).reshape(len(rows), -1) @ self.a.reshape(-1)
         return costs
 
     def _describe(self) -> str:

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._typing import Ints, Rows, Seed
+from mergebo._typing import Floats, Ints, Rows, Seed
 from mergebo.compiled.jit import jit
 from mergebo.errors import ShapeError, unknown_choice
 from mergebo.permutations import as_generator
-from mergebo.problems.base import OrderProblem, Values
+from mergebo.problems.base import OrderProblem
 
 __all__ = ["FlowShop"]
 
@@ -42,7 +42,7 @@ class FlowShop(OrderProblem):
     def n(self) -> int:
         return int(self.times.shape[1])
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         return _ends(self._by_job, rows.astype(np.int64), self.criterion == "flowtime")
 
     @cached_property
@@ -55,7 +55,7 @@ class FlowShop(OrderProblem):
 
 
 @jit
-def _ends(times: NDArray[np.float64], orders: Ints, flowtime: bool) -> Values:
+def _ends(times: NDArray[np.float64], orders: Ints, flowtime: bool) -> Floats:
     """Completion time of the last job, or the sum of completion times; `times[job, machine]`."""
     values = np.empty(len(orders))
     free = np.empty(times.shape[1])  # when each machine has finished with the jobs so far

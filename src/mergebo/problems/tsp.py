@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._typing import Rows, Seed
+from mergebo._typing import Floats, Rows, Seed
 from mergebo.errors import ShapeError, unknown_choice
 from mergebo.permutations import as_generator
-from mergebo.problems.base import OrderProblem, Values
+from mergebo.problems.base import OrderProblem
 
 __all__ = ["TSP"]
 
@@ -47,12 +47,12 @@ class TSP(OrderProblem):
     def n(self) -> int:
         return len(self.distances)
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         # One flat index is twice as fast as a pair of index arrays.
         steps = rows * self.n
         steps[:, :-1] += rows[:, 1:]
         steps[:, -1] += rows[:, 0]
-        lengths: Values = self.distances.reshape(-1).take(steps).sum(axis=-1)
+        lengths: Floats = self.distances.reshape(-1).take(steps).sum(axis=-1)
         return lengths
 
     def _describe(self) -> str:

@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mergebo._typing import Ints, Rows, Seed
+from mergebo._typing import Floats, Ints, Rows, Seed
 from mergebo.errors import ArgumentError, ShapeError, unknown_choice
 from mergebo.permutations import as_generator
-from mergebo.problems.base import Problem, Values
+from mergebo.problems.base import Problem
 from mergebo.spaces import Binary, Permutation, Space
 
 __all__ = ["TTP"]
@@ -97,7 +97,7 @@ class TTP(Problem):
         repaired[:, self.by_worth] = sorted_picks & (carried <= self.capacity)
         return repaired
 
-    def _evaluate(self, rows: Rows) -> Values:
+    def _evaluate(self, rows: Rows) -> Floats:
         picks = rows[:, self.n :]
         load = picks @ self.weights
         heavy = load > self.capacity
@@ -111,7 +111,7 @@ class TTP(Problem):
             values[heavy] = self.rent * self.n * np.ceil(extent + 1) / self.min_speed + (load - self.capacity)[heavy]
         return values
 
-    def _times(self, routes: Rows, picks: Rows) -> Values:
+    def _times(self, routes: Rows, picks: Rows) -> Floats:
         """Travelling times of feasible plans."""
         items, starts, cities = self._by_city
         gained = np.zeros(routes.shape)
@@ -123,7 +123,7 @@ class TTP(Problem):
         x, y = self.coordinates.T
         steps = np.ceil(np.hypot(*(np.roll(axis[tours], -1, axis=1) - axis[tours] for axis in (x, y))))
         slowing = (self.max_speed - self.min_speed) / self.capacity
-        times: Values = (steps / (self.max_speed - slowing * carried)).sum(axis=1)
+        times: Floats = (steps / (self.max_speed - slowing * carried)).sum(axis=1)
         return times
 
     def _describe(self) -> str:
