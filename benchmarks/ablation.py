@@ -22,7 +22,7 @@ from mergebo.experiments.jobs import Job, run_job
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import CLASSES_OF_100, DESIGN_SEEDS, SMALL_CLASSES, THIEVES
 from mergebo.hyperparameters import LENGTHSCALE_PRIOR
-from mergebo.methods import STRUCTURES, Auto, Bayesian, EmbeddingModels, NeighbourhoodSearch, StructureModels, register
+from mergebo.methods import STRUCTURES, Auto, Bayesian, EmbeddingModels, NeighbourhoodSearch, StructureModels
 from mergebo.problems import get
 from mergebo.problems.optima.regenerate import solve
 from mergebo.similarity import BinarySimilarity, SlotDistances
@@ -92,20 +92,11 @@ PARTS = {
 """Parts by name; the first is the whole method."""
 
 
-def method_name(part: str) -> str:
-    """The name under which `auto` without a part is registered."""
-    return f"auto-without-{list(PARTS).index(part)}"
-
-
-for _name, _part in PARTS.items():
-    register(method_name(_name), _part.method)
-
-
 def jobs(part: str) -> list[tuple[str, Job]]:
     """The runs without a part, each with its class."""
     found = []
     for group in PARTS[part].classes:
-        method = method_name(part)
+        method = f"auto without {part}"
         for seed in SEEDS:
             if group in THIEVES:
                 found.append((group, Job(THIEVES[group], method, seed, 55, 5, relabelled=True)))
@@ -119,7 +110,7 @@ def jobs(part: str) -> list[tuple[str, Job]]:
 
 def score(part: str, group: str, job: Job) -> dict[str, Any]:
     """Make one run."""
-    values = run_job(job).values
+    values = run_job(job, PARTS[part].method()).values
     random = float(random_search(job.problem, job.budget)[-1])
     (found,) = normalised_score([min(values)], random, reference(job.problem))
     return {"part": part, "group": group, "problem": job.problem, "seed": job.seed, "score": round(float(found), 4)}

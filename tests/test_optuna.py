@@ -335,7 +335,7 @@ def test_running_trials_are_considered() -> None:
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_workers_that_propose_the_same_point(done: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_propose_the_same_point(done: bool) -> None:
     """The second worker does not see the first trial at first, which may even be complete by then."""
     generators: list[str] = []
 
@@ -351,8 +351,7 @@ def test_workers_that_propose_the_same_point(done: bool, monkeypatch: pytest.Mon
                 study.tell(first, 1.0)
             return history.space.encode({"order": chosen})
 
-    monkeypatch.setitem(METHODS, "slow", (Slow, {}))
-    study = optuna.create_study(sampler=PermutationSampler("slow", seed=0, n_startup_trials=5))
+    study = optuna.create_study(sampler=PermutationSampler(Slow(), seed=0, n_startup_trials=5))
     study.optimize(lambda trial: misplaced(suggest_permutation(trial, "order", ITEMS)), n_trials=5)
     assert not generators
     first = study.ask()

@@ -61,7 +61,7 @@ ALLOWED = {
 
 FILES = sorted(
     path
-    for folder in ("", "docs", "examples", "benchmarks", "tests", "src/**", "optunahub/**")
+    for folder in ("", "docs", "examples", "benchmarks", "tests/**", "src/**", "optunahub/**")
     for path in ROOT.glob(f"{folder}/*".lstrip("/"))
     if path.suffix in (".md", ".py")
     if path.name != Path(__file__).name

@@ -20,6 +20,7 @@ from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, ExhaustedError, unknown_choice
 from mergebo.experiments.competitors import COMPETITORS, BudgetExhausted
 from mergebo.experiments.protocols import method_row, protocol
+from mergebo.methods.base import Method
 from mergebo.methods.design import Design
 from mergebo.methods.registry import METHODS, make_method
 from mergebo.optimizer import Optimizer
@@ -104,8 +105,8 @@ def check_method(method: str) -> None:
         make_method(name, **settings)
 
 
-def run_job(job: Job) -> Record:
-    """Run the job."""
+def run_job(job: Job, method: Method | None = None) -> Record:
+    """Run the job; its method may be given as an object if it is not registered under the job's name for it."""
     start = time.perf_counter()
     problem = job.make_problem()
     name, _ = read_call(job.method)
@@ -120,7 +121,8 @@ def run_job(job: Job) -> Record:
             if name in COMPETITORS:
                 COMPETITORS[name](problem.space, evaluations, design, job.seed)
             else:
-                optimizer = Optimizer(problem.space, name, **shared, **job.settings)
+                settings = job.settings if method is None else {}
+                optimizer = Optimizer(problem.space, method or name, **shared, **settings)
                 while len(evaluations.values) < job.budget:
                     trial = optimizer.ask()
                     optimizer.tell(trial, evaluations(problem.space.encode(trial.point)))

@@ -32,6 +32,7 @@ from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, SearchSpa
 from mergebo.spaces.data import order_from_data, order_to_data
 
 if TYPE_CHECKING:  # models are slow to import, and not needed to read a study
+    from mergebo.methods import Method
     from mergebo.optimizer import Direction, Optimizer
 
 __all__ = [
@@ -361,7 +362,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
 
     def __init__(
         self,
-        method: str = "auto",
+        method: str | Method = "auto",
         *,
         space: SearchSpace | None = None,
         seed: int | None = None,
