@@ -106,5 +106,6 @@ def test_the_tests_that_mutants_are_tried_on_exist() -> None:
     deselected = [each.removeprefix("--deselect=") for each in settings["pytest_add_cli_args"] if "::" in each]
     for name in [*settings["pytest_add_cli_args_test_selection"], *deselected]:
         path, *parts = name.split("::")
-        text = (ROOT / path).read_text()
+        assert (ROOT / path).exists(), name
+        text = (ROOT / path).read_text() if parts else ""
         assert all(re.search(rf"^ *(def|class) {part}\b", text, re.MULTILINE) for part in parts), name
