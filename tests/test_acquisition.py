@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import partial
 
 import numpy as np
@@ -67,20 +66,6 @@ def test_log_ei_is_the_logarithm_and_accurate_where_ei_underflows() -> None:
     assert np.isfinite(far).all()
     assert (np.diff(far) < 0).all()
     assert far[1] == pytest.approx(-0.5e6 - 0.5 * np.log(2 * np.pi) - 2 * np.log(1e3), rel=1e-9)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 6])
-def test_move_tables_are_the_moves(n: int) -> None:
-    order = pm.sample(n, seed=n)
-    around = {move: {tuple(order[row]) for row in moves_module.move_table(n, move)} for move in moves_module.MOVES}
-    pairs = list(itertools.combinations(range(n), 2))
-    assert around["swap"] == {tuple(pm.swap(order, i, j)) for i, j in pairs}
-    assert len(moves_module.move_table(n, "swap")) == len(pairs)
-    insertions = {tuple(pm.insert(order, i, j)) for i, j in itertools.permutations(range(n), 2) if abs(i - j) > 1}
-    assert around["insertion"] == insertions
-    assert around["reversal"] == {tuple(pm.reverse(order, i, j)) for i, j in pairs if j - i > 1}
-    with pytest.raises(errors.ArgumentError, match="did you mean 'swap'"):
-        moves_module.move_table(n, "swaps")
 
 
 def test_neighbours_of_mixed_points() -> None:
