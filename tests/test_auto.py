@@ -21,7 +21,6 @@ from mergebo.mean import PathLengthMean, path_costs
 from mergebo.methods import STRUCTURES, Auto, Dataset, EmbeddingModels, History, StructureModels
 from mergebo.methods.dataset import Cache
 from mergebo.methods.embedding import fit_embedding
-from mergebo.methods.search import NeighbourhoodSearch
 from mergebo.methods.structures import MAX_FITTED, SMALL_WIDTH, find_structures
 from mergebo.methods.tours import improve_tours
 from mergebo.neighbours import MOVES, move_table
@@ -268,14 +267,6 @@ def test_many_results_and_many_items(count: int) -> None:
         row = Auto().propose(known, np.random.default_rng(0))
         assert sorted(row.tolist()) == list(range(n))
         assert row.tobytes() not in known.tried
-
-
-def test_very_large_neighbourhoods_are_scanned_less_often() -> None:
-    mixed = mb.Space(route=mb.Permutation(280), picks=mb.Binary(837))
-    spaces = [mb.Space(picks=mb.Binary(100)), mixed, *map(mb.PermutationSpace, (300, 1000, 5000))]
-    search = Auto().bayesian().search
-    assert isinstance(search, NeighbourhoodSearch)
-    assert [search.limits_for(space).max_full_scans for space in spaces] == [6, 6, 6, 2, 1]
 
 
 @pytest.mark.slow

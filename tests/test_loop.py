@@ -22,14 +22,12 @@ from scipy.stats import lognorm
 import mergebo as mb
 from against_botorch import log_evidence
 from mergebo import beliefs, errors
-from mergebo.acquisition import ACQUISITIONS, AfterMeasurement
 from mergebo.gp import GP
 from mergebo.hyperparameters import NOISE_PRIOR, negative_log_posterior
 from mergebo.mean import PriorMean
 from mergebo.methods import Auto, BatchMethod, Dataset, History, StructureModels
 from mergebo.methods.batch import acquisition_weights, greedy_determinant, law_batch
 from mergebo.methods.bayesian import condition_on_pending
-from mergebo.methods.search import revalue_incumbent
 from mergebo.neighbours import MOVES, move_table
 from mergebo.pareto import AUGMENTATION, chebyshev_scalarise, hypervolume, non_dominated, reference_point
 from mergebo.similarity import Positions, Product
@@ -518,39 +516,6 @@ class TestNoise:
         for seed in range(3):
             optimizer = noisy_run(seed=seed, count=40)
             assert len(set(keys(optimizer))) >= 25
-
-    @given(st.floats(-3, 3), st.floats(0.01, 3), st.floats(1e-6, 3), st.integers(0, 99))
-    @settings(max_examples=10)
-    def test_noisy_acquisition_is_that_of_the_mean_after_a_measurement(
-        self, mean: float, deviation: float, noise: float, seed: int
-    ) -> None:
-        """By simulation: sample the value, measure it, update the mean."""
-        rng = np.random.default_rng(seed)
-        value = mean + deviation * rng.normal(size=200_000)
-        measured = value + np.sqrt(noise) * rng.normal(size=200_000)
-        after = mean + deviation**2 / (deviation**2 + noise) * (measured - mean)
-        slow = np.maximum(0.2 - after, 0)
-        fast = AfterMeasurement(ACQUISITIONS["ei"], noise).value(np.array([mean]), np.array([deviation]), 0.2)[0]
-        assert fast == pytest.approx(slow.mean(), abs=6 * slow.std() / np.sqrt(200_000) + 1e-4)
-
-    def test_the_incumbent_is_worth_its_chance_to_fall_behind(self) -> None:
-        """The expected smallest mean after a measurement, by simulation."""
-        space = mb.PermutationSpace(4)
-        rows = np.unique(space.sample_rows(8, seed=0), axis=0)
-        values = np.array([objective(row) for row in rows])
-        known = History(space, rows, values, rows[:0], rows[:0], 3, noisy=True)
-        model = GP(Product.of(space, Positions), rows, values, noise=0.3)
-        function = AfterMeasurement(ACQUISITIONS["ei"], 0.3)
-        means = model.predict_standardised(rows)[0]
-        first, second = rows[means.argmin()], np.sort(means)[1]
-        ordered, found = revalue_incumbent(rows, np.arange(len(rows), 0.0, -1), function, model, known)
-        assert sorted(map(tuple, ordered)) == sorted(map(tuple, rows))
-        assert (np.diff(found) <= 0).all()
-        deviation = model.predict_standardised(first[None])[1][0]
-        step = deviation**2 / np.sqrt(deviation**2 + 0.3)
-        after = means.min() + step * np.random.default_rng(0).normal(size=400_000)
-        gain = means.min() - np.minimum(after, second).mean()
-        assert found[(ordered == first).all(axis=1)][0] == pytest.approx(gain, abs=2e-3)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("method", ["random", "bops-h", "auto", "genetic"])

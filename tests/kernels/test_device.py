@@ -9,20 +9,9 @@ import mergebo as mb
 from against_botorch import DEVICES
 from mergebo import acquisition
 from mergebo.gp import GP
-from mergebo.methods import KernelModel, SingleKernel
-from mergebo.methods.registry import METHODS
+from mergebo.methods import KernelModel
 from mergebo.neighbours import MOVES
-from mergebo.similarity import (
-    Adjacency,
-    Positions,
-)
-
-ORDERS = {
-    **{name: info.fixed["kernel"] for name, info in METHODS.items() if info.make is SingleKernel},
-    "position": Positions,
-    "adjacency": Adjacency,
-}
-"""Similarities of the methods' models, and others."""
+from method_helpers import ORDERS
 
 
 @pytest.mark.needs_torch

@@ -8,10 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mergebo as mb
-from mergebo.similarity import (
-    Adjacency,
-    Positions,
-)
+from mergebo.similarity import Adjacency, Positions
 from mergebo.testing import strategies as our
 
 SIMILARITIES = {

@@ -14,13 +14,7 @@ from mergebo.gp import GP
 from mergebo.hyperparameters import Priors, negative_log_posterior
 from mergebo.methods import mallows_kernel
 from mergebo.neighbours import move_table, steps
-from mergebo.similarity import (
-    ComparisonSimilarity,
-    Product,
-    ProductSimilarity,
-    Similarity,
-    SpearmanRho,
-)
+from mergebo.similarity import ComparisonSimilarity, Product, ProductSimilarity, Similarity, SpearmanRho
 from mergebo.sorting import EnumerationMap
 from mergebo.transforms import standardize
 from mixed_space import MIXED, loss, model

@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mergebo as mb
-from mergebo.similarity import (
-    BinaryCountSimilarity,
-    BinarySimilarity,
-    CategoricalSimilarity,
-    NumericSimilarity,
-)
+from mergebo.similarity import BinaryCountSimilarity, BinarySimilarity, CategoricalSimilarity, NumericSimilarity
 from similarity_suite import scan
 
 

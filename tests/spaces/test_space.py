@@ -1,13 +1,9 @@
-"""Spaces: conversion between points and rows, sampling, validation."""
+"""Spaces: conversion between points and rows, sampling, validation, and the conformance suite."""
 
 from __future__ import annotations
 
-import enum
+import json
 import pickle
-import sys
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mergebo as mb
+from constrained_spaces import SPACES
 from mergebo import errors
-from mergebo.integrations.optuna import SpaceCodec
+from mergebo.spaces import Space
+from mergebo.testing import SpaceSuite
+from mergebo.testing import strategies as our
 
 MIXED = mb.Space(route=mb.Permutation(4), picks=mb.Binary(3), heat=mb.Real(20, 80))
 
@@ -46,6 +45,16 @@ def test_variables_are_matched_by_name() -> None:
     assert MIXED.encode(reordered).tolist() == [0, 1, 2, 3, 1, 0, 1, 20]
 
 
+@given(space=our.spaces(), seed=st.integers(0, 99))
+def test_points_and_rows_correspond_one_to_one(space: Space, seed: int) -> None:
+    rows = space.sample_rows(4, seed=seed)
+    assert rows.dtype == space.dtype
+    np.testing.assert_array_equal(space.encode(space.decode(rows)), rows)
+    np.testing.assert_array_equal(space.encode([space.decode(row) for row in rows]), rows)
+    assert pickle.loads(pickle.dumps(space)) == space
+    assert hash(pickle.loads(pickle.dumps(space))) == hash(space)
+
+
 def test_samples_are_seeded_and_cover_the_space() -> None:
     rows = MIXED.sample_rows(400, seed=1)
     np.testing.assert_array_equal(rows, MIXED.sample_rows(400, seed=1))
@@ -53,26 +62,6 @@ def test_samples_are_seeded_and_cover_the_space() -> None:
     assert rows[:, 7].min() < 22
     assert rows[:, 7].max() > 78
     assert mb.PermutationSpace(5).sample(3, seed=0).shape == (3, 5)
-
-
-def test_design_rows_have_every_fraction_of_ones() -> None:
-    space = mb.Space(route=mb.Permutation(4), picks=mb.Binary(50), more=mb.Binary(1), heat=mb.Real(20, 80))
-    rows = space.design_rows(range(2000), seed=1)
-    np.testing.assert_array_equal(rows, space.design_rows(range(2000), seed=1))
-    picks = rows[:, 4:54]
-    assert picks[0].tolist() == [0] * 50
-    assert picks[1].tolist() == [1] * 50
-    assert rows[:2, 54].tolist() == [0, 1]
-    fractions = np.histogram(picks[2:].mean(axis=1), bins=5, range=(0, 1))[0] / 1998
-    np.testing.assert_allclose(fractions, 0.2, atol=0.05)
-    assert picks[2:].mean(axis=0) == pytest.approx(np.full(50, 0.5), abs=0.05)
-    assert space.design_rows(1, seed=0).shape == (56,)
-
-
-@pytest.mark.parametrize("space", [mb.PermutationSpace(5), mb.Space(order=mb.Permutation(4), heat=mb.Real(0, 1))])
-def test_without_binary_variables_design_rows_are_samples(space) -> None:
-    np.testing.assert_array_equal(space.design_rows(range(7), seed=3), space.sample_rows(7, seed=3))
-    np.testing.assert_array_equal(space.design_rows(1, seed=3), space.sample_rows(seed=3))
 
 
 def test_spaces_compare_by_value() -> None:
@@ -121,58 +110,47 @@ def test_bad_calls() -> None:
         mb.Binary(0)
 
 
-class Shade(enum.Enum):
-    LIGHT = 1
-    DARK = 2
+class TestConstrainedSpaces:
+    def test_compare_by_value(self) -> None:
+        for kind, space in SPACES.items():
+            if kind != "predicate":
+                again = pickle.loads(pickle.dumps(space))
+                assert again == space
+                assert hash(again) == hash(space)
+        assert mb.PermutationSpace(5, before=[(0, 1)]) != mb.PermutationSpace(5)
+        expected = "PermutationSpace(items=['a', 'b', 'c'], before=[('a', 'b')], fixed={'c': 0})"
+        assert repr(mb.PermutationSpace(items=list("abc"), before=[("a", "b")], fixed={"c": 0})) == expected
+        assert mb.PermutationSpace(4, choose=4) == mb.PermutationSpace(4)
+        assert not mb.PermutationSpace(items=list("abc")).is_constrained
+
+    def test_names_in_a_mixed_space(self) -> None:
+        space = mb.Space(steps=mb.Permutation(items=["mill", "cut", "weld"], before=[("cut", "weld")]), heat=mb.Real(0, 1))
+        point = space.sample(seed=0)
+        assert sorted(point["steps"]) == ["cut", "mill", "weld"]
+        np.testing.assert_array_equal(space.encode(point), space.sample_rows(seed=0))
+        with pytest.raises(errors.ConstraintError, match="cut before weld"):
+            space.encode({"steps": ["weld", "cut", "mill"], "heat": 0.5})
+        state = mb.Optimizer(space, "random").state()
+        assert mb.Optimizer.from_state(json.loads(json.dumps(state))).space == space
+
+    def test_numpy_integers(self) -> None:
+        one, two = np.array([1, 2])
+        space = mb.PermutationSpace(5, before=np.array([[0, 1]]), fixed={one: two}, window={two: np.array([0, 3])})
+        assert space == mb.PermutationSpace(5, before=[(0, 1)], fixed={1: 2}, window={2: (0, 3)})
+        assert mb.Optimizer.from_state(json.loads(json.dumps(mb.Optimizer(space, "random").state()))).space == space
 
 
-NAMES = st.one_of(
-    st.sampled_from(
-        ["a", "b", "", np.str_("a"), 0, 1, 2, True, False, 0.0, 1.0, -0.0, 0.1, 2**53, 2.0**53, 2**53 + 1, None]
-    ),
-    st.sampled_from([np.float32(0.1), np.int64(1), np.nan, Fraction(1, 2), Decimal("0.1"), Shade.LIGHT, b"a"]),
-    st.sampled_from([{"a": 1}, {"a": 1.0}, {1, 2}, {True, 2}]),  # not hashable
-    st.text(max_size=2),
-)
+class TestSpace(SpaceSuite):
+    space: mb.PermutationSpace | mb.Space
 
+    @pytest.fixture(autouse=True, params=[*SPACES, "plain", "choices", "reals"])
+    def choose(self, request: pytest.FixtureRequest) -> None:
+        plain = {
+            "plain": mb.PermutationSpace(5),
+            "choices": mb.Space(a=mb.Permutation(3), b=mb.Binary(2)),
+            "reals": mb.Space(a=mb.Permutation(items=list("abcd"), apart=[("a", "b")]), b=mb.Real(0, 1)),
+        }
+        self.space = {**SPACES, **plain}[request.param]
 
-@given(st.lists(NAMES, min_size=1, max_size=8), st.lists(NAMES, max_size=8))
-def test_items_have_the_number_of_a_linear_search(items: list[Any], points: list[Any]) -> None:
-    """Also for equal names of different types, names that are not equal to themselves, and unhashable ones."""
-    order = mb.Permutation(items=items)
-    for name in [*items, *points]:
-        try:
-            expected = items.index(name)
-        except (ValueError, TypeError):
-            with pytest.raises(errors.ArgumentError, match="an item must be one of"):
-                order.number(name)
-        else:
-            assert order.number(name) == expected
-    permuted = items[::-1]
-    numbers = np.array([items.index(name) for name in permuted])
-    np.testing.assert_array_equal(order.validate(permuted), order.validate(numbers))
-    np.testing.assert_array_equal(order.validate([permuted, permuted]), order.validate([numbers, numbers]))
-
-
-def test_many_names_are_found_by_hash() -> None:
-    """By a dictionary; a linear search would take 0.4 s for 300 names of 1000 points."""
-    names = [f"item {k}" for k in range(300)]
-    space = mb.Space(order=mb.Permutation(items=names), heat=mb.Real(0, 1))
-    point = space.sample(seed=0)
-    row = space.encode(point)
-
-    def look_up() -> None:
-        for many in (point["order"], tuple(point["order"]), np.array(point["order"])):
-            np.testing.assert_array_equal(space.encode({**point, "order": many}), row)
-        mb.beliefs.before("item 3", "item 299").feature(space, row[None])
-        SpaceCodec.of(space.variables)
-
-    look_up()  # compiles and imports what is needed
-    called: set[str] = set()
-    sys.setprofile(lambda frame, event, function: called.add(function.__name__) if event == "c_call" else None)
-    try:
-        look_up()
-    finally:
-        sys.setprofile(None)
-    assert "issuperset" in called
-    assert not {"index", "count"} & called
+    def make(self) -> mb.PermutationSpace | mb.Space:
+        return self.space
