@@ -24,10 +24,10 @@ def drive(optimizer: mb.Optimizer, count: int) -> list[list[float]]:
     for _ in range(count):
         trial = optimizer.ask()
         optimizer.tell(trial, objective(trial.point))
-    return rows(optimizer)
+    return tried_rows(optimizer)
 
 
-def rows(optimizer: mb.Optimizer) -> list[list[float]]:
+def tried_rows(optimizer: mb.Optimizer) -> list[list[float]]:
     return [optimizer.space.encode(trial.point).tolist() for trial in optimizer.trials]
 
 

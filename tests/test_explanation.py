@@ -15,7 +15,7 @@ from mergebo.explain import Effect, Explanation, explain
 from mergebo.gp import GP
 from mergebo.methods import METHODS, STRUCTURES, EmbeddingModels, Structure, StructureModels
 from mergebo.methods.base import History, enumerate_rows
-from mergebo.similarity import Positions, Product
+from mergebo.similarity import Product
 
 
 def make_history(space: mb.PermutationSpace | mb.Space, rows: np.ndarray, values: np.ndarray) -> History:
@@ -54,25 +54,6 @@ def truth(effect: Effect, ranks: np.ndarray, values: np.ndarray) -> float:
 
 
 # ---------------------------------------------------------------------------------------------------------------- model
-
-
-def test_leave_one_out_means_are_those_of_models_without_the_observation() -> None:
-    space = mb.PermutationSpace(6)
-    rows, values = space.sample_rows(9, seed=0), np.random.default_rng(0).normal(size=9)
-    model = GP(Product.of(space, Positions), rows, values)
-    # In the units of the full model, with its mean.
-    kernel = np.linalg.inv(model.chol_inverse.T @ model.chol_inverse)
-    for k in range(9):
-        others = np.delete(np.arange(9), k)
-        weights = np.linalg.solve(kernel[np.ix_(others, others)], model.y[others] - model.constant_mean)
-        assert model.leave_one_out_mean()[k] == pytest.approx(model.constant_mean + kernel[k, others] @ weights)
-
-
-def test_covariance_has_the_variances_of_predictions() -> None:
-    space = mb.PermutationSpace(6)
-    model = GP(Product.of(space, Positions), space.sample_rows(9, seed=0), np.random.default_rng(0).normal(size=9))
-    new = space.sample_rows(5, seed=1)
-    np.testing.assert_allclose(np.sqrt(model.covariance(new).diagonal()), model.predict_standardised(new)[1], rtol=1e-6)
 
 
 # -------------------------------------------------------------------------------------------------------------- effects

@@ -16,24 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.optimize import check_grad
-from scipy.stats import lognorm
 
 import mergebo as mb
-from against_botorch import log_evidence
-from mergebo import beliefs, errors
-from mergebo.gp import GP
-from mergebo.hyperparameters import NOISE_PRIOR, negative_log_posterior
-from mergebo.mean import PriorMean
-from mergebo.methods import Auto, BatchMethod, Dataset, History, StructureModels
-from mergebo.methods.batch import acquisition_weights, greedy_determinant, law_batch
-from mergebo.methods.bayesian import condition_on_pending
-from mergebo.neighbours import MOVES, move_table
+from mergebo import errors
+from mergebo.methods import Dataset, History, StructureModels
 from mergebo.pareto import AUGMENTATION, chebyshev_scalarise, hypervolume, non_dominated, reference_point
-from mergebo.similarity import Positions, Product
 
-MIXED = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
 BATCHES = ("fantasies", "thompson", "law")
+MIXED = mb.Space(route=mb.Permutation(5), picks=mb.Binary(4))
 
 
 def objective(point) -> float:
@@ -128,107 +118,6 @@ def test_any_interleaving(method: str, options: dict, space, steps, seed: int) -
     if len(set(keys(optimizer))) < space.size:
         assert [trial.id for trial in loaded.ask(2)] == [trial.id for trial in optimizer.ask(2)]
         assert loaded.state() == optimizer.state()
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("method", ["auto", "bops-h"])
-class TestBatchStrategies:
-    @pytest.mark.slow
-    @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
-    def test_distinct_points_late_observations_and_exact_states(self, method: str, batch: str, space) -> None:
-        optimizer = mb.Optimizer(space, method, seed=2, initial=6, batch=batch)
-        drive(optimizer, 8)
-        first = optimizer.ask(4)
-        second = optimizer.ask(3)
-        loaded = through_json(optimizer)
-        for each in (optimizer, loaded):
-            each.tell(second[2].id, objective(second[2].point))
-            each.fail(first[1].id)
-            each.tell(first[3].id, objective(first[3].point))
-            each.ask(2)
-        assert loaded.state() == optimizer.state()
-        assert len(set(keys(optimizer))) == 17
-
-    def test_a_batch_of_the_last_points_is_short(self, method: str, batch: str) -> None:
-        optimizer = mb.Optimizer(mb.PermutationSpace(3), method, initial=3, batch=batch)
-        drive(optimizer, 3)
-        assert len(optimizer.ask(8)) == 3
-        with pytest.raises(errors.ExhaustedError, match="all 6 points"):
-            optimizer.ask(2)
-
-    @pytest.mark.slow
-    def test_batches_optimise(self, method: str, batch: str) -> None:
-        """Five batches of six come closer to the hidden order of 9 items than as many random points in any of 20 runs."""
-        optimizer = mb.Optimizer(mb.PermutationSpace(9), method, seed=1, initial=10, batch=batch)
-        for count in (10, *[6] * 5):
-            for trial in optimizer.ask(count)[::-1]:
-                optimizer.tell(trial, objective(trial.point))
-        rows = mb.permutations.sample(9, (20, 40), seed=0)
-        random = mb.distances.kendall(rows, np.arange(9), view="rank").min(axis=1)
-        assert optimizer.best.value <= random.min()
-
-
-def test_unknown_batch_strategies() -> None:
-    for method in ("auto", "bops-h"):
-        with pytest.raises(errors.ArgumentError, match="did you mean 'fantasies'"):
-            mb.Optimizer(mb.PermutationSpace(4), method, batch="fantasys")
-    with pytest.raises(errors.ArgumentError, match="law weights rows"):
-        mb.Optimizer(mb.PermutationSpace(4), "bops-h", batch="law", acquisition="thompson")
-    with pytest.raises(errors.ArgumentError, match="random has the settings"):
-        mb.Optimizer(mb.PermutationSpace(4), "random", batch="law")
-    assert isinstance(Auto(), BatchMethod)
-
-
-def test_fantasies_count_as_values_to_improve_on() -> None:
-    """Otherwise a batch clusters around one expected optimum."""
-    space = mb.PermutationSpace(6)
-    rows = space.sample_rows(12, seed=0)
-    values = np.array([objective(row) for row in rows]) + 5
-    model = GP(Product.of(space, Positions), rows, values)
-    pending = np.arange(6)[None]
-    expected = float(model.predict_standardised(pending)[0][0])
-    _, alone = condition_on_pending(model, History(space, rows, values, rows[:0], rows[:0], 5))
-    extended, best = condition_on_pending(model, History(space, rows, values, rows[:0], pending, 5))
-    assert alone == model.y.min()
-    assert len(extended.rows) == 13
-    assert best == pytest.approx(min(alone, expected))
-
-
-class TestLaw:
-    @given(size=st.integers(1, 8), count=st.integers(1, 6), seed=st.integers(0, 999))
-    def test_greedy_determinant_against_determinants(self, size: int, count: int, seed: int) -> None:
-        root = np.random.default_rng(seed).normal(size=(size, size + 2))
-        matrix = root @ root.T
-        chosen: list[int] = []
-        for _ in range(min(count, size)):
-            others = [k for k in range(size) if k not in chosen]
-            chosen.append(max(others, key=lambda k: np.linalg.slogdet(matrix[np.ix_([*chosen, k], [*chosen, k])])[1]))
-        assert greedy_determinant(matrix, count).tolist() == chosen
-
-    def test_of_equal_rows_none_is_taken_twice(self) -> None:
-        assert sorted(greedy_determinant(np.ones((4, 4)), 4).tolist()) == [0, 1, 2, 3]
-
-    @given(st.lists(st.floats(-50, 50), min_size=1, max_size=20))
-    def test_weights_grow_with_the_acquisition_value(self, values: list[float]) -> None:
-        weights = acquisition_weights(np.array(values))
-        assert ((weights > 0) & (weights <= 1)).all()
-        assert (np.diff(weights[np.argsort(values, kind="stable")]) >= 0).all()
-
-    def test_position_kernel_batches_are_more_diverse_than_the_best_rows(self) -> None:
-        space = mb.PermutationSpace(8)
-        rows = space.sample_rows(20, seed=0)
-        model = GP(Product.of(space, Positions), rows, np.array([objective(row) for row in rows]))
-        centre = np.arange(8)
-        near = np.concatenate([centre[move_table(8, move)] for move in MOVES])
-        values = -np.array([objective(row) for row in near])
-        order = np.argsort(-values, kind="stable")
-        batch = law_batch(model, near[order], values[order], 6)
-
-        def diversity(orders: np.ndarray) -> float:
-            return float(mb.distances.hamming.cross(orders, orders).sum())
-
-        assert len(np.unique(batch, axis=0)) == 6
-        assert diversity(batch) > diversity(near[order][:6])
 
 
 # -------------------------------------------------------------------------------------------------------------- workers
@@ -399,79 +288,6 @@ class TestWorkers:
 # ---------------------------------------------------------------------------------------------------------------- noise
 
 
-class TestGivenNoise:
-    """Known noise of single values in the Gaussian process, against BoTorch and against common noise."""
-
-    @pytest.mark.needs_torch
-    @pytest.mark.parametrize("space", [mb.PermutationSpace(7), MIXED], ids=["orders", "mixed"])
-    @pytest.mark.parametrize("known", ["all", "some"])
-    def test_against_botorch(self, space, known: str) -> None:
-        from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
-
-        rng = np.random.default_rng(1)
-        rows = space.sample_rows(18, seed=0)
-        values = np.array([objective(space.decode(row)) for row in rows]) + rng.normal(size=18)
-        deviations = rng.uniform(0.2, 3, 18)
-        if known == "some":
-            deviations[::3] = np.nan
-        model = GP(Product.of(space, Positions), rows, values, noise_std=deviations)
-        reference = model.to_botorch()
-        assert isinstance(reference.likelihood, FixedNoiseGaussianLikelihood)
-        fixed = ~np.isnan(deviations)
-        noise = model.noise_variances
-        np.testing.assert_allclose(noise[fixed], (deviations[fixed] / values.std(ddof=1)) ** 2)
-        np.testing.assert_allclose(noise[~fixed], model.hyperparameters.noise)
-        np.testing.assert_allclose(reference.likelihood.noise.detach().numpy(), noise)
-        value = log_evidence(model, space.sample_rows(25, seed=5))
-        learned = known == "some"  # fixed in the BoTorch model, without a prior
-        prior = lognorm.logpdf(model.hyperparameters.noise, NOISE_PRIOR[1], scale=np.exp(NOISE_PRIOR[0])) if learned else 0
-        assert -model.neg_log_posterior == pytest.approx(value + prior, rel=1e-6)
-
-    @pytest.mark.parametrize("known", ["all", "some", "none"])
-    def test_gradient_and_optimum(self, known: str) -> None:
-        space = mb.PermutationSpace(6)
-        rng = np.random.default_rng(2)
-        rows = space.sample_rows(15, seed=0)
-        distances = Product.of(space, Positions).distances(rows, rows)
-        y = rng.normal(size=15)
-        share = {"all": 1.0, "some": 0.5, "none": 0.0}[known]
-        noise = np.where(rng.random(15) < share, rng.uniform(0.1, 1, 15), np.nan)
-        learns = known != "all"
-
-        def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
-            return negative_log_posterior(logs, distances, y, learns, fixed_noise=noise)
-
-        for logs in ([0.0, 0.3, -3.0], [-1.0, -0.5, -1.0]):
-            assert check_grad(lambda at: loss(at)[0], lambda at: loss(at)[1], np.array(logs)) < 1e-4
-        if known == "none":
-            assert loss(np.array([0.0, 0.3, -3]))[0] == negative_log_posterior(np.array([0.0, 0.3, -3]), distances, y)[0]
-
-    def test_equal_noise_of_single_values_is_common_noise(self) -> None:
-        space = mb.PermutationSpace(6)
-        rows = space.sample_rows(15, seed=0)
-        values = np.random.default_rng(0).normal(3, 2, 15)
-        std = values.std(ddof=1)
-        each = GP(Product.of(space, Positions), rows, values, noise_std=np.full(15, 0.3 * std))
-        every = GP(Product.of(space, Positions), rows, values, noise=0.3**2)
-        np.testing.assert_allclose(each.hyperparameters.logs, every.hyperparameters.logs, atol=1e-6)
-        assert each.neg_log_posterior == pytest.approx(every.neg_log_posterior)
-        test = space.sample_rows(9, seed=1)
-        found, expected = (model.fantasize(test[:2]).predict(test) for model in (each, every))
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
-
-    def test_a_noisy_value_has_less_influence(self) -> None:
-        space = mb.PermutationSpace(6)
-        rows = space.sample_rows(20, seed=0)
-        values = np.array([objective(row) for row in rows])
-        values[0] -= 20
-        deviations = np.full(20, 0.1)
-        precise = GP(Product.of(space, Positions), rows, values, noise_std=deviations).predict(rows[:1])[0][0]
-        deviations[0] = 20
-        imprecise = GP(Product.of(space, Positions), rows, values, noise_std=deviations).predict(rows[:1])[0][0]
-        assert abs(precise - values[0]) < 1
-        assert imprecise > values[0] + 10
-
-
 def noisy_run(method: str = "bops-h", seed: int = 0, count: int = 30, noise: float = 3.0, **options) -> mb.Optimizer:
     optimizer = mb.Optimizer(mb.PermutationSpace(7), method, seed=seed, initial=12, noisy=True, **options)
     rng = np.random.default_rng([seed, 5])
@@ -594,13 +410,6 @@ class TestNoise:
             optimizer.tell(trial, objective(trial.point) + 0.5 * rng.normal(), noise_std=0.5)
         assert optimizer.best.std > 0
 
-    def test_incumbents_are_the_best_distinct_points(self) -> None:
-        rows = np.array([[0, 1, 2], [1, 0, 2], [0, 1, 2], [2, 1, 0]])
-        history = History(mb.PermutationSpace(3), rows, np.array([5.0, 1, 0, 3]), rows[:0], rows[:0], 2, noisy=True)
-        assert history.best(3).tolist() == [[0, 1, 2], [1, 0, 2], [2, 1, 0]]
-        assert history.best(2, np.array([4.0, 3, 4, 0])).tolist() == [[2, 1, 0], [1, 0, 2]]
-        assert history.tried == frozenset()
-
 
 # ------------------------------------------------------------------------------------------------------ prior knowledge
 
@@ -642,147 +451,6 @@ class TestPriorKnowledge:
         optimizer.tell([3, 2, 1, 0], 6.0)
         assert optimizer.trials[count + 1].value == 6.0
         assert len(optimizer.ask(4)) == 4
-
-    @given(seed=st.integers(0, 99), move=st.sampled_from(tuple(MOVES)))
-    def test_changes_of_mean_functions_along_moves_are_differences_between_rows(self, seed: int, move: str) -> None:
-        found = (beliefs.before("a", "c"), beliefs.early("d", strength=2), beliefs.late("e"))
-        prior = PriorMean(self.space, found, lambda order: order.index("b") ** 2)
-        rows = self.space.sample_rows(9, seed=seed)
-        mean_function = prior.mean_function(rows, np.random.default_rng(seed).normal(size=9))
-        around = rows[0][move_table(5, move)]
-        slow = [float(mean_function.value(each[None])[0] - mean_function.value(rows[:1])[0]) for each in around]
-        np.testing.assert_allclose(mean_function.changes(rows[0], "order", move), slow, atol=1e-12)
-        model = GP(Product.of(self.space, Positions), rows, np.arange(9.0), mean_function=mean_function)
-        for scanned, expected in zip(model.scan(rows[0], "order", move), model.predict_standardised(around), strict=True):
-            np.testing.assert_allclose(scanned, expected, atol=2e-3)
-
-    def test_features_and_signs(self) -> None:
-        rows = self.space.encode([["a", "b", "c", "d", "e"], ["c", "b", "a", "e", "d"]])
-        assert beliefs.before("a", "c").feature(self.space, rows).tolist() == [1, -1]
-        assert beliefs.early("d").feature(self.space, rows).tolist() == [-3, -4]
-        assert beliefs.late("d").feature(self.space, rows).tolist() == [3, 4]
-        prior = PriorMean(self.space, (beliefs.before("a", "c"),), lambda order: float(order.index("e")), sign=-1.0)
-        assert prior.expected[0] > 0 > prior.expected[1]
-        estimate = beliefs.early("e").feature  # what the heuristic estimates, with its sign
-        assert estimate(self.space, rows).tolist() == [-4, -3]
-        many = self.space.sample_rows(3000, seed=5)
-        factor, offset = np.polyfit(estimate(self.space, many), prior.features(many)[:, 0], 1)
-        assert factor > 0
-        np.testing.assert_allclose(prior.features(rows)[:, 0], factor * np.array([-4, -3]) + offset, atol=1e-12)
-        np.testing.assert_allclose(prior.features(many)[:, 0], factor * estimate(self.space, many) + offset, atol=1e-12)
-        np.testing.assert_allclose(prior.features(many).mean(axis=0), 0, atol=0.1)
-        np.testing.assert_allclose(prior.features(many).std(axis=0), 1, atol=0.05)
-
-    @pytest.mark.parametrize("truth", [1.0, -1.0])
-    def test_weights_follow_the_data(self, truth: float) -> None:
-        """The weight of a correct belief keeps its sign; that of a wrong one changes it after some tens of observations."""
-        prior = PriorMean(self.space, (beliefs.early("a"),))
-        rows = self.space.sample_rows(60, seed=0)
-        noise = np.random.default_rng(0).normal(size=60)
-        values = truth * np.array([self.space.decode(row).index("a") for row in rows]) + 0.5 * noise
-        expected = prior.expected[0]
-        assert expected < 0
-        few, many = (prior.weights(rows[:k], values[:k])[0] for k in (2, 60))
-        assert abs(few - expected) < abs(many - expected) if truth < 0 else few < 0
-        assert np.sign(many) == -truth * 1.0
-        assert abs(abs(many) - 1) < 0.15
-
-    @pytest.mark.slow
-    def test_right_beliefs_help_and_wrong_ones_are_overridden(self) -> None:
-        """A hidden order of 12 items: best values after few trials, and after more."""
-        n = 12
-        right = [*map(beliefs.early, range(4)), *map(beliefs.late, range(8, n))]
-        wrong = [*map(beliefs.late, range(4)), *map(beliefs.early, range(8, n))]
-
-        def runs(given: list[beliefs.Belief], budget: int) -> float:
-            options = {"method": "bops-h", "initial": 8, "beliefs": given}
-            space = mb.PermutationSpace(n)
-            return float(
-                np.mean([mb.minimize(objective, space, budget=budget, seed=s, **options).best.value for s in range(4)])
-            )
-
-        without = runs([], 14)
-        assert runs(right, 14) < without / 2
-        assert runs(wrong, 14) > without
-        assert runs(wrong, 40) < without / 2
-
-    @pytest.mark.slow
-    def test_a_heuristic_helps(self) -> None:
-        def rough(order) -> float:
-            return 100 + 7.0 * float(np.abs(np.asarray(order) - np.arange(10)).sum())
-
-        def run(seed: int, **given) -> float:
-            options = {"method": "bops-h", "seed": seed, "initial": 8}
-            return mb.minimize(objective, mb.PermutationSpace(10), budget=12, **options, **given).best.value
-
-        assert np.mean([run(s, heuristic=rough) for s in range(4)]) < np.mean([run(s) for s in range(4)])
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("method", ["auto", "bops-h", "turbo", "random", "local-search", "genetic"])
-    def test_every_method_supports_it_and_states_keep_it(self, method: str) -> None:
-        def rough(order) -> float:
-            return float(order.index("e"))
-
-        given = {"beliefs": [beliefs.before("a", "b"), beliefs.late("c", strength=0.5)], "heuristic": rough}
-        optimizer = mb.Optimizer(self.space, method, initial=5, **given)
-        for _ in range(8):
-            trial = optimizer.ask()
-            optimizer.tell(trial, float(trial.point.index("a")))
-        with pytest.raises(errors.ArgumentError, match="heuristic, which is not saved"):
-            through_json(optimizer)
-        loaded = through_json(optimizer, heuristic=rough)
-        assert loaded.beliefs == optimizer.beliefs
-        assert loaded.ask().point == optimizer.ask().point
-        assert loaded.state() == optimizer.state()
-
-    @pytest.mark.slow
-    def test_embeddings_with_beliefs(self) -> None:
-        """An item embedding and beliefs add up in the mean function of one model."""
-        problem = mb.problems.get("tsp:random(n=10,seed=100)")
-        optimizer = mb.Optimizer(problem.space, "auto", initial=26, beliefs=[beliefs.before(0, 1)])
-        for _ in range(31):
-            trial = optimizer.ask()
-            optimizer.tell(trial, float(problem.evaluate(trial.point)))
-        assert optimizer.explain().results == 31
-
-    def test_beliefs_in_several_variables(self) -> None:
-        space = mb.Space(first=mb.Permutation(4), second=mb.Permutation(3), picks=mb.Binary(2))
-        optimizer = mb.Optimizer(space, "bops-h", initial=4, beliefs=[beliefs.early(2, variable="second")])
-        for _ in range(7):
-            trial = optimizer.ask()
-            optimizer.tell(trial, float(trial.point["first"][0] + trial.point["picks"].sum()))
-        with pytest.raises(errors.ArgumentError, match="name the order of the belief '2 early'"):
-            mb.Optimizer(space, beliefs=[beliefs.early(2)])
-        with pytest.raises(errors.ArgumentError, match="did you mean 'second'"):
-            mb.Optimizer(space, beliefs=[beliefs.early(2, variable="secnd")])
-
-    def test_bad_calls(self) -> None:
-        with pytest.raises(errors.ArgumentError, match="item of the belief 'a before f'"):
-            mb.Optimizer(self.space, beliefs=[beliefs.before("a", "f")])
-        for bad in ("a before b", ["a before b"], 3):
-            with pytest.raises(errors.ArgumentError, match=r"a belief is, e\.g\.,"):
-                mb.Optimizer(self.space, beliefs=bad)  # type: ignore[arg-type]
-        for strength in (0, -1, float("nan")):
-            with pytest.raises(errors.ArgumentError, match="strength of a belief"):
-                beliefs.early("a", strength=strength)
-        with pytest.raises(errors.ArgumentError, match="two different ones"):
-            beliefs.before("a", "a")
-        with pytest.raises(errors.ArgumentError, match="did you mean 'early'"):
-            beliefs.Belief("earliest", ("a",))  # type: ignore[arg-type]
-        with pytest.raises(errors.ArgumentError, match="a heuristic must be a function"):
-            mb.Optimizer(self.space, heuristic=3)  # type: ignore[arg-type]
-        with pytest.raises(errors.ArgumentError, match="finite number for every point, got nan"):
-            mb.Optimizer(self.space, heuristic=lambda order: float("nan")).ask()
-        with pytest.raises(errors.ArgumentError, match="finite number for every point, got 'far'"):
-            mb.Optimizer(self.space, heuristic=lambda order: "far").ask()
-        with pytest.raises(errors.ArgumentError, match="had no heuristic"):
-            mb.Optimizer.from_state(mb.Optimizer(self.space).state(), heuristic=len)
-        relaxed = mb.Optimizer(self.space, "mergebo", initial=3, search="relaxation", beliefs=[beliefs.early("a")])
-        for _ in range(3):
-            trial = relaxed.ask()
-            relaxed.tell(trial, float(trial.point.index("a")))
-        with pytest.raises(errors.UnsupportedError, match="the relaxation does not support mean functions"):
-            relaxed.ask()
 
 
 def test_states_of_format_1_are_restored() -> None:

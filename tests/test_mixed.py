@@ -6,17 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import mergebo as mb
 from mergebo.gp import GP
 from mergebo.methods import mallows_kernel
-from mergebo.methods.base import enumerate_rows
-from mergebo.methods.turbo import from_cube, to_cube
 from mergebo.similarity import Product
 from mergebo.spaces import Space
-from mergebo.testing import strategies as our
 
 MIXED = mb.Space(
     order=mb.Permutation(5),
@@ -45,13 +40,6 @@ def model(how: Any = "product", count: int = 25, space: Space = MIXED) -> GP:
 
 
 # ---------------------------------------------------------------------------------------------------------------- steps
-
-
-def test_small_spaces_are_enumerated() -> None:
-    space = mb.Space(order=mb.Permutation(3), dose=mb.Integer(-1, 2), salt=mb.Choice(["K", "Na"]))
-    rows = enumerate_rows(space)
-    assert len(rows) == len(np.unique(rows, axis=0)) == space.size == 6 * 4 * 2
-    np.testing.assert_array_equal(space.encode(space.decode(rows)), rows)
 
 
 # -------------------------------------------------------------------------------------------------------------- kernels
@@ -98,17 +86,6 @@ def test_two_orders_and_spaces_without_orders(method: str) -> None:
     assert found.best.value < 0.05
 
 
-@given(space=our.spaces(), seed=st.integers(0, 99))
-def test_turbo_decodes_all_variables_from_the_cube(space: Space, seed: int) -> None:
-    rows = space.sample_rows(6, seed=seed)
-    cube = to_cube(rows, space)
-    assert cube.min() >= -1e-9
-    assert cube.max() <= 1 + 1e-9
-    np.testing.assert_allclose(from_cube(cube, space), rows, rtol=1e-9)
-    sampled = from_cube(np.random.default_rng(seed).random(cube.shape), space)
-    np.testing.assert_array_equal(space.encode([space.decode(row) for row in sampled]), sampled)
-
-
 def test_explanations_show_the_effects_of_numbers_and_options() -> None:
     space = mb.Space(dose=mb.Integer(0, 10), heat=mb.Real(0, 1), salt=mb.Choice(["K", "Na", "Li"]))
     optimizer = mb.Optimizer(space, "random", initial=40)
@@ -125,32 +102,3 @@ def test_explanations_show_the_effects_of_numbers_and_options() -> None:
     assert not high.better
     assert "how much of each quantity" in str(found)
     found.plot()
-
-
-@pytest.mark.slow
-def test_auto_is_ahead_of_random_search() -> None:
-    runs = {
-        method: [mb.minimize(loss, MIXED, budget=40, method=method, seed=seed).best.value for seed in range(2)]
-        for method in ("auto", "random")
-    }
-    assert max(runs["auto"]) < min(runs["random"]) / 2
-
-
-def test_optuna_has_native_numbers_and_options() -> None:
-    """The initial design comes first, unchanged, and later points are in the space."""
-    from mergebo.experiments.competitors import BudgetExhausted, optuna_tpe
-
-    seen: list[np.ndarray] = []
-
-    def objective(row: np.ndarray) -> float:
-        if len(seen) == 16:
-            raise BudgetExhausted
-        seen.append(row)
-        return loss(MIXED.decode(row))
-
-    design = MIXED.sample_rows(12, seed=0)
-    with pytest.raises(BudgetExhausted):
-        optuna_tpe(MIXED, objective, design, 0)
-    np.testing.assert_allclose(seen[:12], design, rtol=1e-12)
-    MIXED.encode([MIXED.decode(row) for row in seen])
-    assert len({tuple(row) for row in seen}) == 16

@@ -1,4 +1,4 @@
-"""The Gaussian process against BoTorch, and on degenerate data."""
+"""The Gaussian process against BoTorch and definitions, and on degenerate data."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
+from scipy.stats import lognorm
 
 import mergebo as mb
+import optimizer_helpers
 from against_botorch import check_posterior, evidence, log_evidence
 from mergebo import errors
 from mergebo.gp import GP, cholesky_with_jitter
-from mergebo.hyperparameters import Hyperparameters, fit, negative_log_posterior
-from mergebo.methods import KernelModel, SingleKernel
-from mergebo.methods.registry import METHODS
+from mergebo.hyperparameters import NOISE_PRIOR, negative_log_posterior
+from mergebo.methods import KernelModel
 from mergebo.similarity import (
-    Adjacency,
     BinaryCountSimilarity,
     Positions,
     Product,
@@ -27,14 +26,12 @@ from mergebo.similarity import (
     SpearmanRho,
 )
 from mergebo.spaces import SearchSpace
-from mergebo.transforms import standardize
+from method_helpers import ORDERS as METHOD_ORDERS
+from optimizer_helpers import objective
 
-ORDERS = {
-    **{name: info.fixed["kernel"] for name, info in METHODS.items() if info.make is SingleKernel},
-    "position": Positions,
-    "slot-distances": SlotDistances,
-    "adjacency": Adjacency,
-}
+ORDERS = {**METHOD_ORDERS, "slot-distances": SlotDistances}
+
+
 MIXED = mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))
 
 
@@ -112,27 +109,6 @@ def test_a_singular_matrix_is_factorised_with_as_little_jitter_as_possible() -> 
     np.testing.assert_array_equal(cholesky_with_jitter(regular), np.linalg.cholesky(regular))
 
 
-def test_hyperparameters_without_a_cholesky_factor_have_an_infinite_loss_and_no_gradient() -> None:
-    negative = np.array([[[0.0, -1.0], [-1.0, 0.0]]])  # negative distances: no kernel has them
-    value, gradient = negative_log_posterior(np.array([0.0, 0.0, -20.0]), negative, np.array([1.0, -1.0]))
-    assert value == np.inf
-    assert not gradient.any()
-
-
-def test_gradient() -> None:
-    rows, values = data(MIXED)
-    distances = product(MIXED).distances(rows, rows)
-    y, _, _ = standardize(values)
-    for learns_noise in (True, False):
-        for logs in ([0.0, 0.3, 0.1, -3], [-1.0, 1, -0.5, -1]):
-            error = check_grad(
-                lambda at, learns=learns_noise: negative_log_posterior(at, distances, y, learns)[0],
-                lambda at, learns=learns_noise: negative_log_posterior(at, distances, y, learns)[1],
-                np.array(logs),
-            )
-            assert error < 1e-4
-
-
 @pytest.mark.filterwarnings("error")
 class TestDegenerateData:
     space = mb.PermutationSpace(6)
@@ -197,18 +173,6 @@ def test_fixed_noise_stays_in_fantasies_and_is_checked() -> None:
             mb.Optimizer(space, "mergebo", noise=bad)
 
 
-def test_fit_is_not_worse_from_a_bad_start() -> None:
-    space = mb.PermutationSpace(7)
-    rows, values = data(space)
-    distances = product(space).distances(rows, rows)
-    y, _, _ = standardize(values)
-    bad = fit(distances, y, Hyperparameters((50.0,), 0.02, 5.0))
-    good = fit(distances, y)
-    assert negative_log_posterior(bad.logs, distances, y)[0] == pytest.approx(
-        negative_log_posterior(good.logs, distances, y)[0], abs=1e-3
-    )
-
-
 def test_fantasies_keep_the_mean_and_lower_the_variance() -> None:
     space = mb.PermutationSpace(7)
     rows, values = data(space)
@@ -247,3 +211,76 @@ def test_scans_do_not_warn_of_stale_values_on_the_stack() -> None:
     for _ in range(3):
         fill_stack(stale)
         assert np.isfinite(model.scan(model.rows[0], "order", "swap")).all()
+
+
+def test_leave_one_out_means_are_those_of_models_without_the_observation() -> None:
+    space = mb.PermutationSpace(6)
+    rows, values = space.sample_rows(9, seed=0), np.random.default_rng(0).normal(size=9)
+    model = GP(Product.of(space, Positions), rows, values)
+    # In the units of the full model, with its mean.
+    kernel = np.linalg.inv(model.chol_inverse.T @ model.chol_inverse)
+    for k in range(9):
+        others = np.delete(np.arange(9), k)
+        weights = np.linalg.solve(kernel[np.ix_(others, others)], model.y[others] - model.constant_mean)
+        assert model.leave_one_out_mean()[k] == pytest.approx(model.constant_mean + kernel[k, others] @ weights)
+
+
+def test_covariance_has_the_variances_of_predictions() -> None:
+    space = mb.PermutationSpace(6)
+    model = GP(Product.of(space, Positions), space.sample_rows(9, seed=0), np.random.default_rng(0).normal(size=9))
+    new = space.sample_rows(5, seed=1)
+    np.testing.assert_allclose(np.sqrt(model.covariance(new).diagonal()), model.predict_standardised(new)[1], rtol=1e-6)
+
+
+class TestGivenNoise:
+    """Known noise of single values in the Gaussian process, against BoTorch and against common noise."""
+
+    @pytest.mark.needs_torch
+    @pytest.mark.parametrize("space", [mb.PermutationSpace(7), optimizer_helpers.MIXED], ids=["orders", "mixed"])
+    @pytest.mark.parametrize("known", ["all", "some"])
+    def test_against_botorch(self, space, known: str) -> None:
+        from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
+
+        rng = np.random.default_rng(1)
+        rows = space.sample_rows(18, seed=0)
+        values = np.array([objective(space.decode(row)) for row in rows]) + rng.normal(size=18)
+        deviations = rng.uniform(0.2, 3, 18)
+        if known == "some":
+            deviations[::3] = np.nan
+        model = GP(Product.of(space, Positions), rows, values, noise_std=deviations)
+        reference = model.to_botorch()
+        assert isinstance(reference.likelihood, FixedNoiseGaussianLikelihood)
+        fixed = ~np.isnan(deviations)
+        noise = model.noise_variances
+        np.testing.assert_allclose(noise[fixed], (deviations[fixed] / values.std(ddof=1)) ** 2)
+        np.testing.assert_allclose(noise[~fixed], model.hyperparameters.noise)
+        np.testing.assert_allclose(reference.likelihood.noise.detach().numpy(), noise)
+        value = log_evidence(model, space.sample_rows(25, seed=5))
+        learned = known == "some"  # fixed in the BoTorch model, without a prior
+        prior = lognorm.logpdf(model.hyperparameters.noise, NOISE_PRIOR[1], scale=np.exp(NOISE_PRIOR[0])) if learned else 0
+        assert -model.neg_log_posterior == pytest.approx(value + prior, rel=1e-6)
+
+    def test_equal_noise_of_single_values_is_common_noise(self) -> None:
+        space = mb.PermutationSpace(6)
+        rows = space.sample_rows(15, seed=0)
+        values = np.random.default_rng(0).normal(3, 2, 15)
+        std = values.std(ddof=1)
+        each = GP(Product.of(space, Positions), rows, values, noise_std=np.full(15, 0.3 * std))
+        every = GP(Product.of(space, Positions), rows, values, noise=0.3**2)
+        np.testing.assert_allclose(each.hyperparameters.logs, every.hyperparameters.logs, atol=1e-6)
+        assert each.neg_log_posterior == pytest.approx(every.neg_log_posterior)
+        test = space.sample_rows(9, seed=1)
+        found, expected = (model.fantasize(test[:2]).predict(test) for model in (each, every))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+    def test_a_noisy_value_has_less_influence(self) -> None:
+        space = mb.PermutationSpace(6)
+        rows = space.sample_rows(20, seed=0)
+        values = np.array([objective(row) for row in rows])
+        values[0] -= 20
+        deviations = np.full(20, 0.1)
+        precise = GP(Product.of(space, Positions), rows, values, noise_std=deviations).predict(rows[:1])[0][0]
+        deviations[0] = 20
+        imprecise = GP(Product.of(space, Positions), rows, values, noise_std=deviations).predict(rows[:1])[0][0]
+        assert abs(precise - values[0]) < 1
+        assert imprecise > values[0] + 10
