@@ -55,7 +55,7 @@ HOME_MADE = re.compile(
 )
 
 ALLOWED = {
-    "tests/test_reliability.py": {"rule"},  # a decorator of hypothesis
+    "tests/integration/test_robustness.py": {"rule"},  # a decorator of hypothesis
     "src/mergebo/state.py": {"spread"},  # as saved states of earlier versions have it
 }
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from mergebo import errors, problems
+from mergebo.problems.loaders import read_qaplib, read_tour, read_tsplib, read_ttp
 from mergebo.problems.registry import DATA
 from problem_helpers import reference_ttp
 
@@ -133,3 +138,57 @@ class TestLoaders:
         for entry in DATA.iterdir():
             if entry.name.endswith(".dat"):
                 assert problems.read_qaplib(entry).n in (12, 15, 30)
+
+
+FILES = {
+    "tsplib": (
+        read_tsplib,
+        "NAME: x\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 3\n3 4 0\n4 4 3\nEOF\n",
+    ),
+    "qaplib": (read_qaplib, "3\n\n0 1 2\n1 0 3\n2 3 0\n\n0 5 6\n5 0 7\n6 7 0\n"),
+    "tour": (read_tour, "NAME: x\nTYPE: TOUR\nDIMENSION: 4\nTOUR_SECTION\n1\n3\n2\n4\n-1\nEOF\n"),
+    "ttp": (
+        read_ttp,
+        "PROBLEM NAME: x\nKNAPSACK DATA TYPE: uncorrelated\nDIMENSION: 3\nNUMBER OF ITEMS: 2\nCAPACITY OF KNAPSACK: 10\n"
+        "MIN SPEED: 0.1\nMAX SPEED: 1\nRENTING RATIO: 0.5\nEDGE_WEIGHT_TYPE: CEIL_2D\n"
+        "NODE_COORD_SECTION (INDEX, X, Y):\n1 0 0\n2 0 3\n3 4 0\n"
+        "ITEMS SECTION (INDEX, PROFIT, WEIGHT, ASSIGNED NODE NUMBER):\n1 5 4 2\n2 6 3 3\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_the_files_to_be_corrupted_are_valid(kind: str, tmp_path: Path) -> None:
+    reader, text = FILES[kind]
+    path = tmp_path / "file"
+    path.write_text(text)
+    assert reader(path) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FILES)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_corrupted_instance_files(kind: str, tmp_path: Path, data: Any) -> None:
+    """Truncated, with bits flipped, with bytes removed or doubled: an `InstanceFileError`, or a file that can be read."""
+    reader, text = FILES[kind]
+    content = bytearray(text.encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        if not content:
+            break
+        at = data.draw(st.integers(0, len(content) - 1))
+        match data.draw(st.sampled_from(["cut", "flip", "drop", "double", "junk"])):
+            case "cut":
+                del content[at:]
+            case "flip":
+                content[at] ^= 1 << data.draw(st.integers(0, 7))
+            case "drop":
+                del content[at : at + data.draw(st.integers(1, 20))]
+            case "double":
+                content[at:at] = content[at : at + 20]
+            case "junk":
+                content[at:at] = data.draw(st.binary(max_size=8))
+    path = tmp_path / "file"
+    path.write_bytes(bytes(content))
+    with contextlib.suppress(errors.InstanceFileError):
+        reader(path)

@@ -1,12 +1,10 @@
-"""Robustness: any sequence of calls, corrupted files, extreme values, threads, forks and long runs.
+"""Robustness: any sequence of calls, extreme values, threads, forks and long runs.
 
 The numbers of cases are in `docs/trust.md`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import gc
 import json
 import math
@@ -15,31 +13,17 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.problems.loaders import read_qaplib, read_tour, read_tsplib, read_ttp
-
-STATES = Path(__file__).parent / "golden_states"
-
-SPACES = {
-    "four items": mb.PermutationSpace(4),
-    "named, constrained": mb.PermutationSpace(items=["a", "b", "c", "d"], before=[("a", "b")]),
-    "cyclic": mb.PermutationSpace(5, symmetry=("cycle", "reversal")),
-    "two of five": mb.PermutationSpace(5, choose=2),
-    "mixed": mb.Space(order=mb.Permutation(3), picks=mb.Binary(2), heat=mb.Real(0, 1), salt=mb.Choice(["K", "Na"])),
-}
-
-
-# ------------------------------------------------------------------------------------------------- any sequence of calls
+from small_spaces import SPACES
 
 
 class Loop(RuleBasedStateMachine):
@@ -151,6 +135,8 @@ def st_multiple(values: list[int]) -> Any:
 
 
 TestLoop = Loop.TestCase
+
+
 TestLoop.settings = settings(
     max_examples=60 if settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")).max_examples <= 100 else 2000,
     stateful_step_count=30,
@@ -158,147 +144,6 @@ TestLoop.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-
-# -------------------------------------------------------------------------------------------------------- corrupted files
-
-
-def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths to all parts of nested data."""
-    found = [path] if path else []
-    children = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in children:
-        found += leaves(value, (*path, key))
-    return found
-
-
-def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
-    data = copy.deepcopy(data)
-    here = data
-    for key in path[:-1]:
-        here = here[key]
-    if value is leaves:
-        del here[path[-1]]
-    else:
-        here[path[-1]] = value
-    return data
-
-
-JUNK = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 10),
-    st.floats(),
-    st.text(max_size=5),
-    st.just([]),
-    st.just({}),
-    st.just([[0, 1]]),
-    st.just(leaves),
-    st.just("__import__('os').system('touch pwned')"),
-)
-
-
-def some_state(space: mb.spaces.SearchSpace, method: str) -> dict[str, Any]:
-    opt = mb.Optimizer(space, method, seed=0, initial=3, beliefs=())
-    for k, trial in enumerate(opt.ask(6)):
-        if k == 4:
-            opt.fail(trial)
-        elif k < 4:
-            opt.tell(trial, float(k))
-    state: dict[str, Any] = json.loads(json.dumps(opt.state()))
-    return state
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("space", SPACES)
-@given(data=st.data())
-@settings(max_examples=150, deadline=None)
-def test_a_corrupted_state_is_an_error_or_works(space: str, data: Any) -> None:
-    """A part of a saved state is replaced by junk or removed: a clear error, or an optimiser that works."""
-    state = some_state(SPACES[space], "random")
-    broken = changed(state, data.draw(st.sampled_from(leaves(state))), data.draw(JUNK))
-    try:
-        opt = mb.Optimizer.from_state(broken)
-    except errors.MergeboError:
-        return
-    try:
-        trial = opt.ask()
-    except errors.ExhaustedError:
-        return
-    opt.space.encode(trial.point)
-    opt.tell(trial, 0.5 if opt.objectives == 1 else [0.5] * opt.objectives)
-    json.dumps(opt.state())
-    assert not Path("pwned").exists()
-
-
-FILES = {
-    "tsplib": (
-        read_tsplib,
-        "NAME: x\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 3\n3 4 0\n4 4 3\nEOF\n",
-    ),
-    "qaplib": (read_qaplib, "3\n\n0 1 2\n1 0 3\n2 3 0\n\n0 5 6\n5 0 7\n6 7 0\n"),
-    "tour": (read_tour, "NAME: x\nTYPE: TOUR\nDIMENSION: 4\nTOUR_SECTION\n1\n3\n2\n4\n-1\nEOF\n"),
-    "ttp": (
-        read_ttp,
-        "PROBLEM NAME: x\nKNAPSACK DATA TYPE: uncorrelated\nDIMENSION: 3\nNUMBER OF ITEMS: 2\nCAPACITY OF KNAPSACK: 10\n"
-        "MIN SPEED: 0.1\nMAX SPEED: 1\nRENTING RATIO: 0.5\nEDGE_WEIGHT_TYPE: CEIL_2D\n"
-        "NODE_COORD_SECTION (INDEX, X, Y):\n1 0 0\n2 0 3\n3 4 0\n"
-        "ITEMS SECTION (INDEX, PROFIT, WEIGHT, ASSIGNED NODE NUMBER):\n1 5 4 2\n2 6 3 3\n",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", FILES)
-def test_the_files_to_be_corrupted_are_valid(kind: str, tmp_path: Path) -> None:
-    reader, text = FILES[kind]
-    path = tmp_path / "file"
-    path.write_text(text)
-    assert reader(path) is not None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", FILES)
-@given(data=st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_corrupted_instance_files(kind: str, tmp_path: Path, data: Any) -> None:
-    """Truncated, with bits flipped, with bytes removed or doubled: an `InstanceFileError`, or a file that can be read."""
-    reader, text = FILES[kind]
-    content = bytearray(text.encode())
-    for _ in range(data.draw(st.integers(1, 3))):
-        if not content:
-            break
-        at = data.draw(st.integers(0, len(content) - 1))
-        match data.draw(st.sampled_from(["cut", "flip", "drop", "double", "junk"])):
-            case "cut":
-                del content[at:]
-            case "flip":
-                content[at] ^= 1 << data.draw(st.integers(0, 7))
-            case "drop":
-                del content[at : at + data.draw(st.integers(1, 20))]
-            case "double":
-                content[at:at] = content[at : at + 20]
-            case "junk":
-                content[at:at] = data.draw(st.binary(max_size=8))
-    path = tmp_path / "file"
-    path.write_bytes(bytes(content))
-    with contextlib.suppress(errors.InstanceFileError):
-        reader(path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.name for path in STATES.glob("*.json")))
-def test_states_of_earlier_versions_are_restored(name: str) -> None:
-    """Stored by earlier versions, with the next points that these proposed."""
-    saved = json.loads((STATES / name).read_text())
-    opt = mb.Optimizer.from_state(saved["state"])
-    assert len(opt.trials) == len(saved["state"]["trials"])
-    for expected in saved["next"]:
-        trial = opt.ask()
-        assert json.loads(json.dumps(trial.point, default=lambda value: value.tolist())) == expected["point"]
-        opt.tell(trial, expected["value"])
-    assert opt.pareto if opt.objectives > 1 else opt.best is not None
-
-
-# ---------------------------------------------------------------------------------------------------- extreme values
 
 VALUES: dict[str, Any] = {
     "constant": lambda k, rng: 3.0,
@@ -364,9 +209,6 @@ def test_two_thousand_observations() -> None:
     trial = opt.ask()
     space.encode(trial.point)
     assert not (rows == trial.point).all(axis=1).any()
-
-
-# ------------------------------------------------------------------------------------------------- threads, forks, memory
 
 
 def run(seed: int) -> list[list[int]]:
