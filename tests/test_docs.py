@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
+from fresh_process import ROOT, TORCH, without
 from mergebo.methods import METHODS
 
-ROOT = Path(__file__).parents[1]
+TORCH_PAGES = {"README.md", "botorch.md", "extend.md"}
+"""Documents with Python blocks that need the extra torch; each mentions it."""
 
 
 def test_the_page_on_choosing_has_every_method() -> None:
@@ -32,3 +40,42 @@ def test_the_readme_has_the_scores_of_the_committed_runs() -> None:
         group, *cells = line.strip("| ").split(" | ")
         shown = [cell.strip("*").split(" ± ")[0] for cell in cells]
         assert shown == [f"{scores[group][method][0]['mean']:.2f}" for method in methods]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
+def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python blocks of a document run in order, in one namespace."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
+        try:
+            exec(compile(block, str(document), "exec"), namespace)
+        except ImportError as error:
+            if document.name in TORCH_PAGES and find_spec("torch") is None:
+                pytest.skip(f"the rest needs the extra torch: {error}")
+            raise
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(TORCH_PAGES))
+def test_documents_that_need_torch_name_the_extra(name: str, tmp_path: Path) -> None:
+    text = next(path for path in (ROOT / name, ROOT / "docs" / name) if path.exists()).read_text()
+    assert "mergebo[torch]" in text
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    command = [sys.executable, "-c", f"{without(TORCH)}\n{code}"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert re.search(r"\n(ModuleNotFoundError: No module named|mergebo.errors.MissingExtraError:).*torch", done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "output"),
+    [("command-line", "82.1 in trial 0"), ("tutorial", "expected for trial")],
+)
+def test_commands_in_documents_run(page: str, output: str, shell: Callable[[str], str], tmp_path: Path) -> None:
+    """The shell blocks of a page run in order; long runs are shortened."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    blocks = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("--budget 60", "--budget 8")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    assert output in shell(blocks)

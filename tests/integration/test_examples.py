@@ -23,7 +23,7 @@ from mergebo.methods import METHODS
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PERCENT = (
     "order_of_addition",
     "compiler_passes",

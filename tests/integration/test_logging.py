@@ -89,7 +89,7 @@ def test_a_value_that_is_not_finite(logged: Logged) -> None:
 
 
 def test_a_state_of_an_older_format(logged: Logged) -> None:
-    old = json.loads((Path(__file__).parent / "golden_states" / "format-1.json").read_text())["state"]
+    old = json.loads((Path(__file__).parents[1] / "golden_states" / "format-1.json").read_text())["state"]
     restored = Optimizer.from_state(old)
     assert logged("state") == ["INFO: restored a state of format 1; it will be saved in format 3"]
     Optimizer.from_state(restored.state())

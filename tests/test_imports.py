@@ -1,21 +1,20 @@
-"""The package as a whole: import cost and layers, optional dependencies, cached compilation, and code in the documents."""
+"""The package as a whole: import cost, layers, optional dependencies and public names."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import mergebo
+from fresh_process import ROOT, TORCH, python, without
 
-ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "mergebo"
+PACKAGES = sorted(".".join(path.parent.relative_to(SOURCE.parent).parts) for path in SOURCE.rglob("__init__.py"))
 
 LAYERS = [
     ["_typing", "_arrays", "_progress", "errors", "_deprecation", "_timing", "_threads"],
@@ -40,7 +39,6 @@ LAYERS = [
 ]
 """Each layer may import from the ones before it (and from itself)."""
 
-TORCH = {"torch", "gpytorch", "botorch", "linear_operator"}
 TORCH_AT_IMPORT = {
     "kernels/average.py",
     "kernels/base.py",
@@ -56,22 +54,6 @@ TORCH_AT_IMPORT = {
 TORCH_WHEN_USED = {
     "methods/turbo.py",
 }
-TORCH_PAGES = {"README.md", "botorch.md", "extend.md"}
-"""Documents with Python blocks that need the extra torch; each mentions it."""
-
-
-def without(packages: Iterable[str]) -> str:
-    """Code that hides these packages from a process, as if they were not installed."""
-    return f"""
-from importlib.machinery import PathFinder
-
-find = PathFinder.find_spec
-PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] in {set(packages)} else find(name, *more)
-"""
-
-
-def python(code: str, *flags: str) -> str:
-    return subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
 def missing_extra(before: str, code: str) -> str:
@@ -275,25 +257,6 @@ def test_array_types_have_one_name_each() -> None:
     assert {"Ints", "Seed", "View"} <= {*mergebo.permutations.__all__}
 
 
-@pytest.mark.slow
-def test_second_process_compiles_nothing() -> None:
-    """Compiled code is cached on disk, and later processes load it."""
-    code = """
-import mergebo as mb
-from mergebo.compiled import merge, packed
-comparisons = mb.sorting.MergeMap(6)
-orders = mb.permutations.sample(6, 3, seed=0)
-comparisons.project(comparisons.encode(orders)), comparisons.distance(orders, orders)
-for function in (merge.encode, merge.decode, merge.nearest_codes, packed.batch_hamming):
-    print(sum(function.stats.cache_hits.values()), sum(function.stats.cache_misses.values()))
-"""
-    python(code)
-    for line in python(code).splitlines():
-        hits, misses = map(int, line.split())
-        assert hits > 0
-        assert misses == 0
-
-
 def test_public_names() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", mergebo.__version__)
     for name in mergebo.__all__:
@@ -304,49 +267,11 @@ def test_public_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["permutations", "distances", "sorting", "testing", "errors", pytest.param("kernels", marks=pytest.mark.needs_torch)],
+    "package",
+    [pytest.param(name, marks=pytest.mark.needs_torch if name == "mergebo.kernels" else ()) for name in PACKAGES],
 )
-def test_names_in_all_exist(module: str) -> None:
-    part = getattr(mergebo, module)
-    for name in part.__all__:
-        assert hasattr(part, name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("document", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
-def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Python blocks of a document run in order, in one namespace."""
-    monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
-        try:
-            exec(compile(block, str(document), "exec"), namespace)
-        except ImportError as error:
-            if document.name in TORCH_PAGES and find_spec("torch") is None:
-                pytest.skip(f"the rest needs the extra torch: {error}")
-            raise
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(TORCH_PAGES))
-def test_documents_that_need_torch_name_the_extra(name: str, tmp_path: Path) -> None:
-    text = next(path for path in (ROOT / name, ROOT / "docs" / name) if path.exists()).read_text()
-    assert "mergebo[torch]" in text
-    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
-    command = [sys.executable, "-c", f"{without(TORCH)}\n{code}"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert re.search(r"\n(ModuleNotFoundError: No module named|mergebo.errors.MissingExtraError:).*torch", done.stderr)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "output"),
-    [("command-line", "82.1 in trial 0"), ("tutorial", "expected for trial")],
-)
-def test_commands_in_documents_run(page: str, output: str, shell: Callable[[str], str], tmp_path: Path) -> None:
-    """The shell blocks of a page run in order; long runs are shortened."""
-    text = (ROOT / "docs" / f"{page}.md").read_text()
-    blocks = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("--budget 60", "--budget 8")
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    assert output in shell(blocks)
+def test_names_in_all_exist(package: str) -> None:
+    """Of packages; ruff checks those of modules."""
+    imported = importlib.import_module(package)
+    for name in getattr(imported, "__all__", ()):
+        assert hasattr(imported, name)

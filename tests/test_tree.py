@@ -1,0 +1,65 @@
+"""The folders and files of the tests are those of `src/mergebo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "mergebo"
+
+THEMES = {
+    "spaces/test_neighbourhoods.py": "what each variable contributes to the neighbourhood of a row",
+    "test_docs.py": "the documents say what the code says",
+    "test_golden.py": "traces of every method, explanation and command",
+    "test_imports.py": "import cost, layers and optional packages",
+    "test_reference.py": "docs/reference.md has every public name",
+    "test_release.py": "workflows and release notes",
+    "test_tree.py": "this file",
+    "test_words.py": "the terms of the field",
+    # Tests of spaces/space.py by kind of variable.
+    "spaces/test_binary.py": "binary variables",
+    "spaces/test_choice.py": "categorical variables",
+    "spaces/test_numbers.py": "real and integer variables",
+    "spaces/test_permutation.py": "permutations",
+    "spaces/test_variable.py": "variables of every kind",
+    # Tests of modules of cli/ and integrations/, in one file each.
+    "test_optuna.py": "the sampler for Optuna",
+    "test_program.py": "programs that evaluate points",
+    "test_workers.py": "workers of a study",
+}
+"""Files that are not named after a module, and what they test; `integration/` has more, which need several packages."""
+
+FILES = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("*.py"))
+
+
+def has_module(file: str) -> bool:
+    """Whether there is a module or package of this name, possibly a private one, in the same place."""
+    path = SOURCE / file
+    name = path.stem.removeprefix("test_")
+    names = [f"{name}.py", f"_{name}.py", f"{name}/__init__.py"]
+    return any((path.parent / each).exists() for each in names)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if Path(file).name.startswith("test_")])
+def test_every_file_is_named_after_a_module_or_listed(file: str) -> None:
+    if not file.startswith("integration/"):
+        assert has_module(file) != (file in THEMES), f"{file}: name it after a module, or else list it in THEMES"
+
+
+def test_listed_files_exist() -> None:
+    assert set(THEMES) <= set(FILES)
+
+
+def test_helpers_are_beside_the_folders() -> None:
+    assert not [file for file in FILES if "/" in file and not Path(file).name.startswith(("test_", "conftest."))]
+
+
+def test_modules_are_found() -> None:
+    assert has_module("test_gp.py")
+    assert has_module("test_threads.py")
+    assert has_module("problems/optima/test_exact.py")
+    assert has_module("test_cli.py")
+    assert not has_module("test_sorting_networks.py")
+    assert not has_module("sorting/test_gp.py")
