@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -17,8 +18,7 @@ from mergebo.methods import METHODS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-with pytest.MonkeyPatch.context() as patch:  # names given to methods are for this page alone
-    patch.setattr("mergebo.methods.registry.METHODS", dict(METHODS))
+with patch.dict(METHODS):  # names given to methods are for this page alone
     for block in BLOCKS:
         exec(compile(block, "docs/extend.md", "exec"), globals())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import subprocess
 import sys
 import time
@@ -19,14 +18,14 @@ import pytest
 from optuna.trial import FrozenTrial, TrialState
 
 import mergebo as mb
+from benchmark_records import kills_its_process
 from mergebo.acquisition import AcquisitionFunction
 from mergebo.cli import studies
 from mergebo.cli.processes import this_process
 from mergebo.cli.program import Program
 from mergebo.cli.studies import WORKER, StudyConfig
 from mergebo.cli.workers import Workers
-from mergebo.experiments import Job, Record, run_jobs
-from mergebo.experiments.jobs import run_job
+from mergebo.experiments import Job, run_jobs
 from mergebo.gp import GP, cholesky_with_jitter
 from mergebo.integrations.optuna import PermutationSampler, suggest
 from mergebo.methods import Bayesian, History, KernelModel, footrule_kernel
@@ -110,15 +109,9 @@ def test_an_executor_that_loses_a_worker(logged: Logged) -> None:
     assert logged("_minimize") == ["WARNING: the executor lost a worker, which ends the run: a process died"]
 
 
-def deadly(job: Job, load: None) -> Record:
-    if job.seed == 1:
-        os._exit(9)
-    return run_job(job)
-
-
 @pytest.mark.slow
 def test_jobs_that_lose_their_process(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mergebo.experiments.runner.attempt", deadly)
+    monkeypatch.setattr("mergebo.experiments.runner.attempt", kills_its_process)
     run_jobs([Job("tsp:random(n=6,seed=1)", "random", seed, 6, 3) for seed in range(2)], tmp_path, workers=2)
     assert all(line.startswith("WARNING: a worker process died; ") for line in logged("experiments.runner"))
     assert logged("experiments.runner")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -49,8 +50,8 @@ class TestCustomKernels:
         restored = mb.Optimizer.from_state(found.state(), method=mine)
         assert space.encode(restored.ask().point).tolist() == space.encode(expected.ask().point).tolist()
 
-    def test_a_registered_kernel_has_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("mergebo.methods.registry.METHODS", dict(METHODS))
+    @patch.dict(METHODS)
+    def test_a_registered_kernel_has_a_name(self) -> None:
         register("mine", SingleKernel, kernel=discord(), acquisition="ucb")
         assert make_method("mine", random_starts=3).acquisition == "ucb"  # type: ignore[attr-defined]
         with pytest.raises(errors.ArgumentError, match="mine has the settings moves, incumbents"):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mergebo.permutations import sample
 from mergebo.sorting import NETWORKS, ComparisonMap, NetworkMap
+from mergebo.sorting.textbook import answers
 from mergebo.testing import MapSuite
 from mergebo.testing import strategies as our
 
@@ -54,7 +55,7 @@ def test_any_comparator_list(data: st.DataObject) -> None:
     n = data.draw(our.sizes(2, 9))
     map_ = NetworkMap(n, data.draw(our.comparators(n)))
     orders = data.draw(our.batches(n))
-    np.testing.assert_array_equal(map_.encode(orders), ComparisonMap._encode(map_, orders))
+    assert map_.encode(orders).tolist() == [answers(map_.algorithm(), order) for order in orders.tolist()]
     if map_.lossless:
         np.testing.assert_array_equal(map_.decode(map_.encode(orders)), orders)
 
