@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import mergebo as mb
 from mergebo import beliefs
-from mergebo.errors import UnsupportedError
 from mergebo.gp import GP
 from mergebo.mean import PathLengthMean, PriorMean
 from mergebo.neighbours import MOVES, move_table
@@ -56,8 +55,6 @@ def test_a_model_with_a_mean_function_models_the_residual() -> None:
     assert (fantasy.y_mean, fantasy.y_std) == scaling
     np.testing.assert_allclose(fantasy.predict(new)[0], model.predict(new)[0], atol=1e-6)
     assert (fantasy.predict(new[:3])[1] < model.predict(new[:3])[1]).all()
-    with pytest.raises(UnsupportedError, match="mean function"):
-        model.to_botorch()
 
 
 class TestPriorMean:
