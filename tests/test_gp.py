@@ -27,6 +27,7 @@ from mergebo.similarity import (
 )
 from mergebo.spaces import SearchSpace
 from method_helpers import ORDERS as METHOD_ORDERS
+from model_helpers import data
 from optimizer_helpers import objective
 
 ORDERS = {**METHOD_ORDERS, "slot-distances": SlotDistances}
@@ -37,11 +38,6 @@ MIXED = mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))
 
 def product(space: SearchSpace, name: str = "mergebo") -> Product:
     return KernelModel(ORDERS[name]).similarity(space)
-
-
-def data(space: SearchSpace, count: int = 18, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rows = space.sample_rows(count, seed=seed)
-    return rows, (rows * np.arange(1, rows.shape[1] + 1)).sum(axis=1) + np.random.default_rng(seed).normal(0, 3, count)
 
 
 @pytest.mark.needs_torch

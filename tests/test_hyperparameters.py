@@ -10,15 +10,10 @@ import mergebo as mb
 from mergebo.hyperparameters import Hyperparameters, fit, negative_log_posterior
 from mergebo.methods import KernelModel, merge_kernel
 from mergebo.similarity import Positions, Product
-from mergebo.spaces import SearchSpace
 from mergebo.transforms import standardize
+from model_helpers import data
 
 MIXED = mb.Space(route=mb.Permutation(6), picks=mb.Binary(5))
-
-
-def data(space: SearchSpace, count: int = 18, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rows = space.sample_rows(count, seed=seed)
-    return rows, (rows * np.arange(1, rows.shape[1] + 1)).sum(axis=1) + np.random.default_rng(seed).normal(0, 3, count)
 
 
 def test_the_gradient_of_the_marginal_likelihood() -> None:

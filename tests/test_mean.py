@@ -13,12 +13,7 @@ from mergebo.gp import GP
 from mergebo.mean import PathLengthMean, PriorMean
 from mergebo.neighbours import MOVES, move_table
 from mergebo.similarity import Adjacency, Positions, Product
-
-
-def lengths(orders: np.ndarray, costs: np.ndarray, cyclic: bool) -> np.ndarray:
-    """Step by step."""
-    steps = range(orders.shape[1] if cyclic else orders.shape[1] - 1)
-    return np.array([sum(costs[order[k], order[(k + 1) % len(order)]] for k in steps) for order in orders])
+from model_helpers import path_lengths
 
 
 @given(n=st.integers(2, 9), seed=st.integers(0, 99), cyclic=st.booleans(), ends=st.sampled_from([1, 2]))
@@ -26,10 +21,10 @@ def test_path_lengths_are_sums_over_steps(n: int, seed: int, cyclic: bool, ends:
     coordinates = np.random.default_rng(seed).normal(size=(ends, n, 2))
     mean, orders = PathLengthMean(coordinates, cyclic), mb.permutations.sample(n, 5, seed=seed)
     np.testing.assert_allclose(mean.costs, np.linalg.norm(coordinates[0][:, None] - coordinates[-1], axis=2), atol=1e-3)
-    np.testing.assert_allclose(mean.value(orders), lengths(orders, mean.costs, cyclic))
+    np.testing.assert_allclose(mean.value(orders), path_lengths(orders, mean.costs, cyclic))
     for move in MOVES:
         around = orders[0][move_table(n, move)]
-        expected = lengths(around, mean.costs, cyclic) - lengths(orders[:1], mean.costs, cyclic)
+        expected = path_lengths(around, mean.costs, cyclic) - path_lengths(orders[:1], mean.costs, cyclic)
         np.testing.assert_allclose(mean.changes(orders[0], "order", move), expected, atol=1e-9)
 
 

@@ -7,19 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import mergebo as mb
-from mergebo import acquisition, distances
+from mergebo import acquisition
 from mergebo.acquisition import ACQUISITIONS, AfterMeasurement
-from mergebo.gp import GP
-from mergebo.methods import KernelModel, merge_kernel
-
-SPACE = mb.PermutationSpace(8)
-
-
-def model() -> GP:
-    rows = SPACE.sample_rows(20, seed=0)
-    values = distances.kendall(rows, np.arange(8), view="rank").astype(float)
-    return GP(KernelModel(merge_kernel).similarity(SPACE), rows, values)
+from model_helpers import SPACE, model
 
 
 @pytest.mark.slow

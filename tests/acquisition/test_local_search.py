@@ -12,16 +12,9 @@ import mixed_space
 from mergebo import acquisition, distances
 from mergebo.acquisition import ACQUISITIONS, SearchLimits
 from mergebo.gp import GP
-from mergebo.methods import KernelModel, mallows_kernel, merge_kernel
+from mergebo.methods import KernelModel, mallows_kernel
 from mergebo.neighbours import MOVES
-
-SPACE = mb.PermutationSpace(8)
-
-
-def model() -> GP:
-    rows = SPACE.sample_rows(20, seed=0)
-    values = distances.kendall(rows, np.arange(8), view="rank").astype(float)
-    return GP(KernelModel(merge_kernel).similarity(SPACE), rows, values)
+from model_helpers import SPACE, model
 
 
 @pytest.mark.needs_torch

@@ -7,17 +7,10 @@ import pytest
 from scipy.optimize import check_grad
 
 import mergebo as mb
-from mergebo import acquisition, distances, errors
+from mergebo import acquisition, errors
 from mergebo.gp import GP
 from mergebo.methods import KernelModel, footrule_kernel, mallows_kernel, merge_kernel
-
-SPACE = mb.PermutationSpace(8)
-
-
-def model() -> GP:
-    rows = SPACE.sample_rows(20, seed=0)
-    values = distances.kendall(rows, np.arange(8), view="rank").astype(float)
-    return GP(KernelModel(merge_kernel).similarity(SPACE), rows, values)
+from model_helpers import SPACE, model
 
 
 class TestRelaxation:

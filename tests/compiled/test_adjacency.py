@@ -10,12 +10,7 @@ import mergebo as mb
 from mergebo.compiled.adjacency import edge_gradients, two_opt
 from mergebo.mean import PathLengthMean
 from mergebo.neighbours import move_table
-
-
-def lengths(orders: np.ndarray, costs: np.ndarray, cyclic: bool) -> np.ndarray:
-    """Step by step."""
-    steps = range(orders.shape[1] if cyclic else orders.shape[1] - 1)
-    return np.array([sum(costs[order[k], order[(k + 1) % len(order)]] for k in steps) for order in orders])
+from model_helpers import path_lengths
 
 
 @given(n=st.integers(3, 9), seed=st.integers(0, 99), cyclic=st.booleans(), ends=st.sampled_from([1, 2]))
@@ -41,9 +36,9 @@ def test_two_opt_ends_at_local_optima(n: int, seed: int, cyclic: bool, directed:
     order = before.copy()
     two_opt(order, costs, directed, cyclic)
     assert sorted(order.tolist()) == list(range(n))
-    (first,), (last,) = lengths(before[None], costs, cyclic), lengths(order[None], costs, cyclic)
+    (first,), (last,) = path_lengths(before[None], costs, cyclic), path_lengths(order[None], costs, cyclic)
     assert last <= first + 1e-9
     if n > 3:
         for move in ("insertion",) if directed else ("insertion", "reversal"):
             around = order[move_table(n, move)]
-            assert len(around) == 0 or lengths(around, costs, cyclic).min() >= last - 1e-8
+            assert len(around) == 0 or path_lengths(around, costs, cyclic).min() >= last - 1e-8
