@@ -18,7 +18,7 @@ from harness import Row, faster, run, seconds
 from threadpoolctl import threadpool_limits
 
 import mergebo as mb
-from mergebo.neighbours import MOVES, random_neighbours
+from mergebo.neighbours import MOVES
 
 TARGETS = {
     ("tsp:random", 30): 0.3,
@@ -40,7 +40,7 @@ def after_hill_climbing(problem: mb.problems.Problem, count: int) -> mb.Optimize
     rows = problem.space.sample_rows(20, seed=rng)
     values = problem.evaluate_rows(rows)
     while len(rows) < count:
-        new = random_neighbours(rows[values.argmin()], problem.space, tuple(MOVES), 1, rng)[:1]
+        new = problem.space.random_neighbours(rows[values.argmin()], tuple(MOVES), 1, rng)[:1]
         rows, values = np.concatenate([rows, new]), np.append(values, problem.evaluate_rows(new))
     state = mb.Optimizer(problem.space, "auto").state()
     trials = [{"row": row.tolist(), "state": "done", "value": float(value)} for row, value in zip(rows, values, strict=True)]

@@ -14,7 +14,7 @@ import numpy as np
 from harness import Row, best_times, run, seconds
 
 import mergebo as mb
-from mergebo.neighbours import MOVES, feasible_moves, move_slots, move_table, random_neighbours
+from mergebo.neighbours import MOVES, move_slots, move_table
 
 SIZES = (5, 10, 20, 50, 100, 200)
 
@@ -56,7 +56,7 @@ def checking() -> list[Row]:
         def explicit(move: str = move) -> np.ndarray:
             return constraints.satisfied(order[move_table(200, move)])
 
-        times = best_times(lambda move=move: feasible_moves(order, space.order, move), explicit, rounds=3)
+        times = best_times(lambda move=move: space.order.feasible_moves(order, move), explicit, rounds=3)
         figure = times[1] / times[0]
         what = f"which of {len(move_slots(200, move)):,} moves satisfy 200 precedence constraints, {move}, n = 200"
         out.append(Row(what, seconds(times[0]), seconds(times[1]), figure, "x faster", "", None))
@@ -69,7 +69,7 @@ def feasible() -> list[Row]:
     for n, seed in [(n, seed) for n in SIZES for seed in range(4)]:
         space = partial_order(n, (seed + 1) * n // 2, seed)
         drawn = space.sample_rows(220, seed=seed)
-        around = [random_neighbours(row, space, tuple(MOVES), 21, np.random.default_rng(seed)) for row in drawn[:10]]
+        around = [space.random_neighbours(row, tuple(MOVES), 21, np.random.default_rng(seed)) for row in drawn[:10]]
         proposed = []
         for method in ("bops-h", "local-search", "genetic", "auto"):
             optimizer = mb.Optimizer(space, method, seed=seed, initial=5)

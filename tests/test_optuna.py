@@ -385,7 +385,7 @@ def test_proposals_for_trials_created_by_the_caller() -> None:
 def test_interrupted_and_discarded_trials_are_ignored() -> None:
     space = mb.Space(order=mb.Permutation(3))
     study = optuna.create_study(sampler=PermutationSampler("random", space=space, seed=0))
-    rows = mb.Permutation(3).enumerate_rows()
+    rows = mb.Permutation(3).enumerate()
     for row, state, attributes in (
         (rows[0], TrialState.FAIL, {}),
         (rows[1], TrialState.FAIL, {}),
@@ -446,7 +446,7 @@ def test_constraints() -> None:
 
 
 def all_orders() -> np.ndarray:
-    return mb.Permutation(5).enumerate_rows()
+    return mb.Permutation(5).enumerate()
 
 
 @pytest.mark.slow

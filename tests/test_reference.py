@@ -57,8 +57,6 @@ UNFINISHED: set[str] = {
     "mergebo.sorting.networks",
     "mergebo.sorting.projection",
     "mergebo.sorting.textbook",
-    "mergebo.spaces.constraints",
-    "mergebo.spaces.data",
     "mergebo.state",
     "mergebo.trials",
 }

@@ -16,12 +16,6 @@ THEMES = {
     "test_release.py": "workflows and release notes",
     "test_tree.py": "this file",
     "test_words.py": "the terms of the field",
-    # Tests of spaces/space.py by kind of variable.
-    "spaces/test_binary.py": "binary variables",
-    "spaces/test_choice.py": "categorical variables",
-    "spaces/test_numbers.py": "real and integer variables",
-    "spaces/test_permutation.py": "permutations",
-    "spaces/test_variable.py": "variables of every kind",
     # Tests of modules of cli/ and integrations/, in one file each.
     "test_optuna.py": "the sampler for Optuna",
     "test_program.py": "programs that evaluate points",

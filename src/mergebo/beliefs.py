@@ -55,7 +55,7 @@ class Belief:
         return out.astype(np.float64)
 
     def _order(self, space: SearchSpace) -> tuple[str, Permutation]:
-        orders = {name: variable for name, variable in space.variables.items() if isinstance(variable, Permutation)}
+        orders = space.permutations
         if self.variable is None and len(orders) != 1:
             raise ArgumentError(
                 f"name the order of the belief '{self}', variable=...: the space has {list(orders) or 'none'}"

@@ -21,8 +21,8 @@ from mergebo._typing import Floats, Rows
 from mergebo.beliefs import Belief
 from mergebo.compiled.adjacency import SMOOTH, cost_steps, edge_sums
 from mergebo.errors import ArgumentError
-from mergebo.neighbours import exchange_sequence, move_slots, move_table, replaced, steps
-from mergebo.spaces import Permutation, SearchSpace
+from mergebo.neighbours import exchange_sequence, move_slots
+from mergebo.spaces import SearchSpace
 from mergebo.transforms import standardize
 
 __all__ = ["LinearMean", "MeanFunction", "PathLengthMean", "PriorMean", "SumMean"]
@@ -153,9 +153,9 @@ class LinearMean:
         return np.asarray(self.prior_mean.features(rows) @ self.weights)
 
     def changes(self, row: Rows, variable: str, move: str) -> Floats:
-        where, kind = self.prior_mean.space.slices[variable], self.prior_mean.space.variables[variable]
-        around = row[where][move_table(kind.n, move)] if isinstance(kind, Permutation) else steps(kind, row[where])
-        return self.value(replaced(row, where, around)) - self.value(row[None])
+        space = self.prior_mean.space
+        around = space.variables[variable].neighbours(row[space.slices[variable]], move)
+        return self.value(space.replace_part(variable, row, around)) - self.value(row[None])
 
 
 def path_costs(coordinates: Floats) -> Floats:

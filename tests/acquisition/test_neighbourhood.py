@@ -14,7 +14,7 @@ from mergebo.acquisition import ACQUISITIONS
 from mergebo.acquisition.neighbourhood import top_k
 from mergebo.gp import GP
 from mergebo.methods import KernelModel, footrule_kernel, mallows_kernel, merge_kernel
-from mergebo.neighbours import MOVES, random_neighbours
+from mergebo.neighbours import MOVES
 from method_helpers import ORDERS
 from mixed_space import MIXED
 from mixed_space import model as mixed_model
@@ -101,7 +101,7 @@ def test_best_neighbours_agree_with_enumeration(kind: str, orders: Any) -> None:
         if kind in ("before", "slots", "adjacency", "mixed"):  # canonical forms of others are evaluated at another row
             best = max(scanned.value(np.array(list(every))))
             assert scanned.value(around).max() == pytest.approx(best, abs=1e-6)
-        some = random_neighbours(row, space, tuple(MOVES), 20, np.random.default_rng(0))
+        some = space.random_neighbours(row, tuple(MOVES), 20, np.random.default_rng(0))
         assert {tuple(each) for each in some.tolist()} <= every
 
 

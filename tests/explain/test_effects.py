@@ -9,7 +9,6 @@ import mergebo as mb
 from explanation_helpers import adjusted, explained, make_history, truth
 from mergebo.explain import Effect, explain
 from mergebo.methods import STRUCTURES
-from mergebo.methods.base import enumerate_rows
 from mergebo.similarity import Product
 from optimizer_helpers import MIXED
 
@@ -52,7 +51,7 @@ def test_standard_deviations_are_calibrated(count: int) -> None:
 def test_standard_deviations_are_calibrated_where_the_model_is_right() -> None:
     """Objectives drawn from the prior and observed at a few orders; the true effects come from all orders."""
     space = mb.PermutationSpace(5)
-    every = enumerate_rows(space)
+    every = space.enumerate_rows()
     ranks = mb.permutations.invert(every)
     prior = np.exp(-2.0 * Product.of(space, lambda n: STRUCTURES["precedence"].variants(n)[0]).distances(every, every)[0])
     rng = np.random.default_rng(0)
@@ -69,7 +68,7 @@ def test_standard_deviations_are_calibrated_where_the_model_is_right() -> None:
 
 def test_observing_all_points_leaves_little_uncertainty() -> None:
     space = mb.PermutationSpace(4)
-    rows = enumerate_rows(space)
+    rows = space.enumerate_rows()
     ranks = mb.permutations.invert(rows)
     values = 3.0 * (ranks[:, 0] < ranks[:, 1]) + 1.0 * (ranks[:, 2] < ranks[:, 3])
     found = explain(make_history(space, rows, values), "minimize")

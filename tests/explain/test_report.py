@@ -15,7 +15,6 @@ from explanation_helpers import difference, explained, make_history
 from mergebo.explain import explain
 from mergebo.gp import GP
 from mergebo.methods import METHODS, STRUCTURES, EmbeddingModels, Structure, StructureModels
-from mergebo.methods.base import enumerate_rows
 from optimizer_helpers import MIXED
 
 
@@ -53,7 +52,7 @@ def test_noise_is_not_explained() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 6])
 def test_few_items_and_few_results(n: int, count: int) -> None:
     space = mb.PermutationSpace(n)
-    rows = enumerate_rows(space)[:count]
+    rows = space.enumerate_rows()[:count]
     found = explain(make_history(space, rows, np.arange(len(rows)) ** 2), "minimize")
     assert found.results == len(rows)
     assert str(found)

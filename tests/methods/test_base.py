@@ -6,7 +6,6 @@ import numpy as np
 
 import mergebo as mb
 from mergebo.methods import History
-from mergebo.methods.base import enumerate_rows
 
 
 def test_incumbents_are_the_best_distinct_points() -> None:
@@ -19,6 +18,6 @@ def test_incumbents_are_the_best_distinct_points() -> None:
 
 def test_small_spaces_are_enumerated() -> None:
     space = mb.Space(order=mb.Permutation(3), dose=mb.Integer(-1, 2), salt=mb.Choice(["K", "Na"]))
-    rows = enumerate_rows(space)
+    rows = space.enumerate_rows()
     assert len(rows) == len(np.unique(rows, axis=0)) == space.size == 6 * 4 * 2
     np.testing.assert_array_equal(space.encode(space.decode(rows)), rows)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mergebo as mb
-from mergebo.methods.turbo import Turbo, from_cube, to_cube
+from mergebo.methods.turbo import Turbo
 from mergebo.spaces import Space
 from mergebo.testing import strategies as our
 from optimizer_helpers import MIXED, drive
@@ -35,10 +35,10 @@ class TestTurbo:
 
     def test_cube(self) -> None:
         rows = MIXED.sample_rows(20, seed=0)
-        cube = to_cube(rows, MIXED)
+        cube = MIXED.to_unit(rows)
         assert cube.min() > 0
         assert cube.max() < 1
-        np.testing.assert_array_equal(from_cube(cube, MIXED), rows)
+        np.testing.assert_array_equal(MIXED.from_unit(cube), rows)
 
     @pytest.mark.slow
     def test_leaves_the_global_generator_of_torch_alone(self) -> None:
@@ -63,9 +63,9 @@ class TestTurbo:
 @given(space=our.spaces(), seed=st.integers(0, 99))
 def test_turbo_decodes_all_variables_from_the_cube(space: Space, seed: int) -> None:
     rows = space.sample_rows(6, seed=seed)
-    cube = to_cube(rows, space)
+    cube = space.to_unit(rows)
     assert cube.min() >= -1e-9
     assert cube.max() <= 1 + 1e-9
-    np.testing.assert_allclose(from_cube(cube, space), rows, rtol=1e-9)
-    sampled = from_cube(np.random.default_rng(seed).random(cube.shape), space)
+    np.testing.assert_allclose(space.from_unit(cube), rows, rtol=1e-9)
+    sampled = space.from_unit(np.random.default_rng(seed).random(cube.shape))
     np.testing.assert_array_equal(space.encode([space.decode(row) for row in sampled]), sampled)

@@ -13,7 +13,7 @@ from against_botorch import log_evidence
 from mergebo.gp import GP
 from mergebo.hyperparameters import Priors, negative_log_posterior
 from mergebo.methods import mallows_kernel
-from mergebo.neighbours import move_table, steps
+from mergebo.neighbours import move_table
 from mergebo.similarity import ComparisonSimilarity, Product, ProductSimilarity, Similarity, SpearmanRho
 from mergebo.sorting import EnumerationMap
 from mergebo.transforms import standardize
@@ -58,7 +58,7 @@ class TestCombinations:
         around = np.tile(row, (len(mean), 1))
         where = MIXED.slices[variable]
         around[:, where] = (
-            steps(MIXED.variables[variable], row[where]) if move == "flip" else row[where][move_table(5, move)]
+            MIXED.variables[variable].neighbours(row[where]) if move == "flip" else row[where][move_table(5, move)]
         )
         expected, expected_deviation = fitted.predict_standardised(around)
         np.testing.assert_allclose(mean, expected, atol=1e-4)

@@ -81,7 +81,7 @@ class TestAgainstBruteForce:
         order = make(n, constraints, choose=choose)
         if order.constraints is None:
             return
-        listed = order.enumerate_rows()
+        listed = order.enumerate()
         assert {frozenset([tuple(row)]) for row in listed[:, : order.length].tolist()} == expected
         assert len(listed) == len(expected) == order.size
         every = np.array(list(itertools.permutations(range(n))))
@@ -98,7 +98,7 @@ class TestAgainstBruteForce:
         assert space.size == len(expected)
         if not space.is_constrained:
             return
-        points = [tuple(space.decode(row)) for row in space.order.enumerate_rows()]
+        points = [tuple(space.decode(row)) for row in space.order.enumerate()]
         assert {frozenset(images(point, options["symmetry"])) for point in points} == expected
         assert len(set(points)) == len(expected)
         for equivalent in itertools.islice(expected, 20):
@@ -122,7 +122,7 @@ class TestAgainstBruteForce:
                 make(n, constraints, symmetry=symmetry, choose=choose)
             return
         order = make(n, constraints, symmetry=symmetry, choose=choose)
-        points = order.enumerate_rows()[:, : order.length].tolist()
+        points = order.enumerate()[:, : order.length].tolist()
         assert {frozenset(images(tuple(point), symmetry)) for point in points} == expected
         assert len(points) == len(expected)
 
@@ -179,7 +179,7 @@ class TestSampling:
     @staticmethod
     def check(order: mb.Permutation) -> None:
         """Chi-square against enumeration: the first samples of chains, and several of each."""
-        every = [tuple(row) for row in order.enumerate_rows().tolist()]
+        every = [tuple(row) for row in order.enumerate().tolist()]
         rng = np.random.default_rng(1)
         for parts in ([order.sample((50,), rng) for _ in range(len(every))], [order.sample((50 * len(every),), rng)]):
             counts = Counter(map(tuple, np.concatenate(parts).tolist()))

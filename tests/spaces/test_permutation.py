@@ -162,5 +162,5 @@ class TestMistakes:
 
 def test_constraints_apply_to_every_copy() -> None:
     space = mb.PermutationSpace(items=list("aabbc"), before=[("a", "b")], apart=[("a", "a")], window={"c": (0, 2)})
-    points = {"".join(space.decode(row)) for row in space.order.enumerate_rows()}
+    points = {"".join(space.decode(row)) for row in space.order.enumerate()}
     assert points == {"acabb"}

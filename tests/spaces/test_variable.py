@@ -1,4 +1,4 @@
-"""Variables of every kind: samples, points, and errors."""
+"""Every kind of variable does all that the library asks of it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,140 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mergebo as mb
 from mergebo import errors
+from mergebo.errors import ExhaustedError, MergeboError
+from mergebo.neighbours import MOVES
+from mergebo.spaces import Numeric, Variable
+from mergebo.testing import strategies
 from mixed_space import MIXED
+
+CONSTRAINED = st.builds(
+    lambda options, constraints: mb.Permutation(4, **options, **constraints),
+    st.sampled_from([{}, {"choose": 3}]),
+    st.sampled_from([{"before": [(0, 1)]}, {"window": {2: (0, 1)}}, {"adjacent": [(0, 3)]}, {"apart": [(1, 2)]}]),
+)
+VARIABLES = st.one_of(strategies.variables(), CONSTRAINED)
+
+
+def test_the_strategies_have_every_kind() -> None:
+    concrete = {kind for kind in Variable.kinds.values() if kind.__module__.startswith("mergebo.spaces") and kind != Numeric}
+    assert set(strategies.VARIABLES) == concrete
+
+
+@given(VARIABLES, st.integers(0, 99))
+def test_samples_are_values(variable: Variable, seed: int) -> None:
+    for values in (
+        variable.sample((30,), np.random.default_rng(seed)),
+        variable.stratified(np.arange(30), np.random.default_rng(seed)),
+    ):
+        assert values.shape == (30, variable.width)
+        assert values.dtype == variable.dtype
+        assert variable.is_feasible(values).all()
+        np.testing.assert_array_equal(variable.canonical(values), values)
+        np.testing.assert_array_equal(variable.repair(values), values)
+        np.testing.assert_array_equal(variable.validate(variable.decode(values)), values)
+
+
+@given(VARIABLES, st.integers(0, 99))
+def test_a_table_has_a_cell_for_each_column(variable: Variable, seed: int) -> None:
+    for value in variable.sample((5,), np.random.default_rng(seed)):
+        point = variable.decode(value)
+        cells = variable.to_cells(point)
+        assert len(cells) == len(variable.columns("x")) == len(set(variable.columns("x")))
+        assert all(column.startswith("x") for column in variable.columns("x"))
+        np.testing.assert_array_equal(variable.validate(variable.from_cells([str(cell) for cell in cells])), value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "cells"),
+    [
+        (mb.Permutation(items=["a", "b"]), ["a", "c"]),
+        (mb.Binary(2), ["1", "0.5"]),
+        (mb.Real(0, 1), ["warm"]),
+        (mb.Real(0, 1), ["nan"]),
+        (mb.Integer(1, 9), ["2.5"]),
+        (mb.Choice(["K", "Na"]), ["Li"]),
+    ],
+)
+def test_a_cell_that_is_wrong_is_shown(variable: Variable, cells: list[str]) -> None:
+    with pytest.raises(MergeboError, match=cells[-1]):
+        variable.from_cells(cells)
+
+
+@given(VARIABLES)
+def test_a_variable_survives_json(variable: Variable) -> None:
+    arguments = json.loads(json.dumps(variable.to_data("x")))
+    assert type(variable).from_data("x", arguments, None) == variable
+    assert Variable.kinds[type(variable).__name__] is type(variable)
+
+
+@given(VARIABLES, st.integers(0, 99))
+def test_neighbours_differ_from_the_value(variable: Variable, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    value = variable.sample((), rng)
+    for move in variable.move_kinds(MOVES):
+        around = variable.neighbours(value, move)
+        assert around.dtype == value.dtype
+        assert around.shape == (len(around), variable.width)
+        assert (around != value).any(axis=1).all()
+        assert len(np.unique(around, axis=0)) == len(around)
+        drawn = variable.random_neighbours(value, move, 3, rng)
+        assert len(drawn) <= 3
+        assert variable.is_feasible(variable.canonical(drawn)).all()
+        if variable.size < np.inf and variable.dtype is np.int64:
+            assert {tuple(row) for row in drawn.tolist()} <= {tuple(row) for row in around.tolist()}
+
+
+@given(VARIABLES, st.integers(0, 99))
+def test_values_are_points_of_the_unit_cube(variable: Variable, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = variable.sample((20,), rng)
+    units = variable.to_unit(values)
+    assert units.shape == (20, variable.unit_width)
+    assert (units >= 0).all()
+    assert (units <= 1).all()
+    np.testing.assert_allclose(variable.canonical(variable.from_unit(units)), values, rtol=1e-9)
+    anywhere = variable.from_unit(rng.random((20, variable.unit_width)))
+    assert anywhere.shape == values.shape
+
+
+@given(VARIABLES)
+def test_all_values_are_enumerated(variable: Variable) -> None:
+    if variable.size > 1000:
+        return
+    every = variable.enumerate()
+    assert len(every) == variable.size
+    assert len(np.unique(every, axis=0)) == len(every)
+    assert variable.is_feasible(every).all()
+    sampled = variable.sample((40,), np.random.default_rng(0))
+    assert {tuple(row) for row in sampled.tolist()} <= {tuple(row) for row in every.tolist()}
+
+
+def test_values_without_end_are_not_enumerated() -> None:
+    with pytest.raises(ExhaustedError, match="Real"):
+        mb.Real(0, 1).enumerate()
+
+
+@given(VARIABLES, st.integers(0, 99))
+def test_a_child_has_the_numbers_of_its_parents(variable: Variable, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = variable.sample((2,), rng)
+    child = variable.crossover(a, b, rng)
+    if "swap" in variable.move_kinds(["swap"]):
+        assert sorted(child.tolist()) == list(range(variable.width))
+    else:
+        assert ((child == a) | (child == b)).all()
+
+
+@given(strategies.variables(), st.integers(0, 99))
+def test_relabelling_can_be_undone(variable: Variable, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, labels = variable.sample((5,), rng), variable.sample_labels(rng)
+    np.testing.assert_array_equal(variable.undo_relabel(variable.relabel(values, labels), labels), values)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mergebo._typing import Floats, Rows
 from mergebo.acquisition.compound import COMPOUND_MOVE_SIZE, best_first, compound_moves, entry_bits
-from mergebo.neighbours import other_rows
 from mergebo.spaces import SearchSpace
 
 __all__ = ["Landscape", "SearchLimits", "local_search"]
@@ -149,4 +148,4 @@ class _Run:
             return better[:0]
         changes = ((entry_bits(each != here), each.copy) for each in better)
         made = np.array(compound_moves(here, changes, self.landscape.space), here.dtype).reshape(-1, len(here))
-        return other_rows(here, made, self.landscape.space)
+        return self.landscape.space.feasible_neighbours(here, made)

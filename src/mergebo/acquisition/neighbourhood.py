@@ -15,17 +15,7 @@ from mergebo._typing import Floats, Rows
 from mergebo.acquisition.compound import COMPOUND_MOVE_SIZE, best_first, changed_slots, compound_moves
 from mergebo.acquisition.functions import AcquisitionFunction
 from mergebo.gp import GP
-from mergebo.neighbours import (
-    MOVES,
-    feasible_moves,
-    move_slots,
-    move_table,
-    neighbourhoods,
-    other_rows,
-    random_neighbours,
-    replaced,
-    steps,
-)
+from mergebo.neighbours import MOVES, move_slots, move_table
 from mergebo.spaces import Binary, Permutation, SearchSpace, Variable
 
 __all__ = ["AcquisitionNeighbourhood", "ExhaustiveNeighbourhood", "Scanner", "neighbours", "scanned_neighbours", "top_k"]
@@ -39,7 +29,7 @@ MAX_TIES = 30
 
 def neighbours(row: Rows, space: SearchSpace, moves: tuple[str, ...] = ("swap",)) -> Rows:
     """All rows of the space that differ from `row` by a move of one order or a step of another variable."""
-    found = list(neighbourhoods(row, space, moves))
+    found = list(space.neighbourhoods(row, moves))
     return np.concatenate(found) if found else np.empty((0, len(row)), row.dtype)
 
 
@@ -59,7 +49,7 @@ class ExhaustiveNeighbourhood:
         return around[top_k(self.function(around), count)]
 
     def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
-        return random_neighbours(row, self.space, self.moves, count, rng)
+        return self.space.random_neighbours(row, self.moves, count, rng)
 
 
 class Scanner(Protocol):
@@ -107,7 +97,7 @@ class AcquisitionNeighbourhood:
             single.append(self.continuous_step(row))
         if not single:
             return np.empty((0, len(row)), row.dtype)
-        return other_rows(row, np.array([*single, *compound]), self.space)
+        return self.space.feasible_neighbours(row, np.array([*single, *compound]))
 
     def continuous_step(self, row: Rows) -> Rows:
         """The row with its real variables at a local maximum, by L-BFGS, and all others fixed."""
@@ -128,7 +118,7 @@ class AcquisitionNeighbourhood:
         return moved
 
     def random_neighbours(self, row: Rows, count: int, rng: np.random.Generator) -> Rows:
-        return random_neighbours(row, self.space, self.moves, count, rng)
+        return self.space.random_neighbours(row, self.moves, count, rng)
 
     def scan(self, row: Rows, variable: str, move: str) -> Floats:
         """Acquisition values of all neighbours by one kind of move of one variable, in single precision."""
@@ -159,8 +149,7 @@ def scanned_neighbours(
 
     By default all of them: they are few, and evaluated again anyway. Kinds with many neighbours register a scan.
     """
-    where = at.space.slices[name]
-    return replaced(row, where, steps(variable, row[where])), []
+    return at.space.replace_part(name, row, variable.neighbours(row[at.space.slices[name]])), []
 
 
 @scanned_neighbours.register
@@ -177,21 +166,19 @@ def _(variable: Permutation, at: AcquisitionNeighbourhood, name: str, row: Rows,
     scans = {move: at.scan(row, name, move) for move in at.moves}
     if variable.is_constrained:
         order = row[where].astype(np.int64)
-        scans = {move: np.where(feasible_moves(order, variable, move), v, -np.inf) for move, v in scans.items()}
+        scans = {move: np.where(variable.feasible_moves(order, move), v, -np.inf) for move, v in scans.items()}
     needed = count if variable.where is None else 4 * count  # some may not satisfy the predicate
     best = [row[where][move_table(variable.n, move, top_k(scanned, needed))] for move, scanned in scans.items()]
-    found = replaced(row, where, np.concatenate([row[None, where][:0], *best]))
-    return found, _compound_moves(variable, scans, at.space, where, row) if variable.n >= COMPOUND_MOVE_SIZE else []
+    found = at.space.replace_part(name, row, np.concatenate([row[None, where][:0], *best]))
+    return found, _compound_moves(variable, scans, at.space, name, row) if variable.n >= COMPOUND_MOVE_SIZE else []
 
 
-def _compound_moves(
-    variable: Permutation, scans: dict[str, Floats], space: SearchSpace, where: slice, row: Rows
-) -> list[Rows]:
+def _compound_moves(variable: Permutation, scans: dict[str, Floats], space: SearchSpace, name: str, row: Rows) -> list[Rows]:
     """Compound moves of one order, from the scans of its single moves."""
-    moves = list(scans)
+    moves, where = list(scans), space.slices[name]
 
     def moved(move: str, a: int, b: int) -> Rows:
-        changed: Rows = replaced(row, where, MOVES[move](row[where], a, b)[None])[0]
+        changed: Rows = space.replace_part(name, row, MOVES[move](row[where], a, b)[None])[0]
         return changed
 
     starts = np.cumsum([0, *map(len, scans.values())])

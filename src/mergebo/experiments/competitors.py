@@ -14,7 +14,7 @@ import numpy as np
 
 from mergebo._typing import Ints, Rows
 from mergebo.errors import UnsupportedError, extra, require
-from mergebo.spaces import Binary, Permutation, PermutationSpace, SearchSpace, Variable
+from mergebo.spaces import Binary, Permutation, SearchSpace, Variable
 
 __all__ = ["COMPETITORS", "BudgetExhausted"]
 
@@ -113,7 +113,7 @@ def pymoo_ga(space: SearchSpace, objective: Objective, design: Rows, seed: int) 
         from pymoo.operators.mutation.inversion import InversionMutation
         from pymoo.optimize import minimize
 
-    if not isinstance(space, PermutationSpace):
+    if space.single_permutation is None:
         raise UnsupportedError(f"pymoo's permutation operators work on orders alone, not on {space}")
 
     class Orders(ElementwiseProblem):  # type: ignore[misc]

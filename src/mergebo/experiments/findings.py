@@ -10,7 +10,6 @@ from mergebo.experiments.published import PUBLISHED
 from mergebo.experiments.report_tables import difference_and_count, evaluations_at
 from mergebo.experiments.runs import ALL, CaseRuns, SuiteRuns, missing_seeds
 from mergebo.experiments.suites import SUITES
-from mergebo.spaces import Permutation
 
 __all__: list[str] = []
 
@@ -159,10 +158,7 @@ def setup(section: SuiteRuns) -> list[tuple[str, str]]:
     jobs = [record.job for runs in section.runs for each in runs.records.values() for record in each.values()]
     protocols = sorted({job.protocol for job in jobs} - {""})
     problems = part_of(len(section.runs), section.size(ALL))
-    orders = [
-        each for runs in section.runs for each in runs.problem.space.variables.values() if isinstance(each, Permutation)
-    ]
-    sizes = sorted({order.n for order in orders})
+    sizes = sorted({order.n for runs in section.runs for order in runs.problem.space.permutations.values()})
     items = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
     labels = {False: "as given", True: "relabelled at random for every seed"}
     labelled = " and ".join(labels[each] for each in sorted({runs.case.relabelled for runs in section.runs}))

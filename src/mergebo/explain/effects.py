@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mergebo._typing import Floats, Ints, Rows, Singles
 from mergebo.gp import GP
-from mergebo.methods.base import enumerate_rows
 from mergebo.methods.structures import EffectKind, Structure
 from mergebo.permutations import invert
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace, Variable
@@ -219,7 +218,7 @@ def estimate_effects(
     """
     exhaustive = space.size <= JOINT_ORDERS
     count = min(SAMPLED_ORDERS, MAX_ENTRIES // space.width)
-    rows = enumerate_rows(space) if exhaustive else space.sample_rows(count, seed=np.random.default_rng(0))
+    rows = space.enumerate_rows() if exhaustive else space.sample_rows(count, seed=np.random.default_rng(0))
     joint = rows if exhaustive else rows[: min(JOINT_ORDERS, MAX_ENTRIES * 2 // 5 // space.width)]
     weights = np.array([weight for _, weight in models])
     weights /= weights.sum()

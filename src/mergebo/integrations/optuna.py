@@ -29,7 +29,6 @@ from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError, ConstraintError, ExhaustedError
 from mergebo.permutations import lehmer_decode, lehmer_encode
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, SearchSpace, Space, Variable
-from mergebo.spaces.data import order_from_data, order_to_data
 
 if TYPE_CHECKING:  # models are slow to import, and not needed to read a study
     from mergebo.methods import Method
@@ -334,7 +333,7 @@ def _store_definition(trial: optuna.trial.BaseTrial, name: str, order: Permutati
     study = getattr(trial, "study", None)  # a fixed or frozen trial has none
     if study is None or (order.items is None and not order.options):
         return
-    data = order_to_data(order) | {"items": None if order.items is None else [_plain(item) for item in order.items]}
+    data = order.arguments_to_data() | {"items": None if order.items is None else [_plain(item) for item in order.items]}
     stored = study.user_attrs.get(ORDER_DEFINITION + name)
     if stored is not None and stored["items"] != data["items"]:
         raise ArgumentError(
@@ -474,7 +473,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
                     raise ArgumentError(
                         f"the order {name} has a predicate, which a study cannot store; use PermutationSampler(space=...)"
                     )
-                known[name] = make_codec(name, order_from_data(name, data, None))
+                known[name] = make_codec(name, Permutation(**Permutation.arguments_from_data(name, data, None)))
         return SpaceCodec.infer(search_space, SpaceCodec(known))
 
     def _read(

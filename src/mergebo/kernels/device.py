@@ -5,7 +5,7 @@ A GPU is fast enough without the incremental updates of `similarity`, and this w
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from mergebo._typing import Floats, Rows
+from mergebo.errors import UnsupportedError
 from mergebo.gp import GP
 from mergebo.neighbours import move_slots, move_table
-from mergebo.spaces import Permutation
+from mergebo.spaces import Binary, Permutation, Variable
 
 __all__ = ["DeviceScan"]
 
@@ -46,22 +47,14 @@ class DeviceScan:
         space = self.model.similarity.space
         where, kind = space.slices[variable], space.variables[variable]
         centre = torch.from_numpy(np.asarray(row, np.float32)).to(self.device)
-        count = len(move_slots(kind.n, move)) if isinstance(kind, Permutation) else kind.width
+        count = neighbour_count(kind, move)
         most = max(1, self.max_entries // max(1, self._features()))
         means, deviations = [], []
         with torch.no_grad():
             for start in range(0, count, most):
                 part = slice(start, min(start + most, count))
                 around = centre.repeat(part.stop - start, 1)
-                each = torch.arange(part.stop - start, device=self.device)
-                if not isinstance(kind, Permutation):
-                    flipped = where.start + start + each
-                    around[each, flipped] = 1 - centre[flipped]
-                elif move == "swap":  # two entries each: far less to transfer than a table of sources
-                    a, b = where.start + torch.from_numpy(move_slots(kind.n, move)[part].copy()).to(self.device).T
-                    around[each, a], around[each, b] = centre[b], centre[a]
-                else:
-                    around[:, where] = centre[where][torch.from_numpy(move_table(kind.n, move, part)).to(self.device)]
+                write_neighbours(kind, move, part, around[:, where])
                 cross = kernel(around, rows).to_dense()
                 explained = (cross @ chol_inverse).square().sum(dim=1)
                 means.append(self.model.constant_mean + cross @ alpha)
@@ -75,3 +68,42 @@ class DeviceScan:
         """Numbers in memory per neighbour."""
         widths = [getattr(getattr(factor, "map", None), "length", 0) for factor in self.model.similarity.factors.values()]
         return 4 * (sum(widths) + self.model.similarity.space.width)
+
+
+@singledispatch
+def neighbour_count(variable: Variable, move: str) -> int:
+    """Number of neighbours by one kind of move, for the kinds of variables that are scanned."""
+    raise UnsupportedError(f"{variable} is not scanned on a device")
+
+
+@singledispatch
+def write_neighbours(variable: Variable, move: str, part: slice, around: Tensor) -> None:
+    """Turn copies of a variable's value, `(count, width)`, into the neighbours in `part`, in place."""
+    raise UnsupportedError(f"{variable} is not scanned on a device")
+
+
+@neighbour_count.register
+def _(variable: Permutation, move: str) -> int:
+    return len(move_slots(variable.n, move))
+
+
+@write_neighbours.register
+def _(variable: Permutation, move: str, part: slice, around: Tensor) -> None:
+    if move != "swap":
+        around[:] = around[0][torch.from_numpy(move_table(variable.n, move, part)).to(around.device)]
+        return
+    # Two entries each are far less to transfer than a table of sources.
+    each = torch.arange(len(around), device=around.device)
+    a, b = torch.from_numpy(move_slots(variable.n, move)[part].copy()).to(around.device).T
+    around[each, a], around[each, b] = around[each, b], around[each, a]
+
+
+@neighbour_count.register
+def _(variable: Binary, move: str) -> int:
+    return variable.count
+
+
+@write_neighbours.register
+def _(variable: Binary, move: str, part: slice, around: Tensor) -> None:
+    each = torch.arange(len(around), device=around.device)
+    around[each, part.start + each] = 1 - around[each, part.start + each]

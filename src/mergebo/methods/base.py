@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,18 +15,16 @@ from mergebo._typing import Floats, Rows
 from mergebo.errors import ExhaustedError
 from mergebo.mean import PriorMean
 from mergebo.methods.dataset import Cache, Dataset
-from mergebo.spaces import Binary, Choice, Integer, Permutation, SearchSpace
+from mergebo.spaces import SearchSpace
+from mergebo.spaces.variable import MAX_ENUMERATED
 from mergebo.transforms import Identity, OutputTransform
 
 if TYPE_CHECKING:
     from mergebo.gp import GP
 
-__all__ = ["BatchMethod", "History", "Method", "enumerate_rows", "propose_each"]
+__all__ = ["BatchMethod", "History", "Method", "propose_each"]
 
 logger = logging.getLogger(__name__)
-
-MAX_ENUMERATED = 50_000
-"""Largest size of a space that is enumerated to find its last untried points."""
 
 
 @dataclass(frozen=True)
@@ -101,32 +98,14 @@ class History:
                 return row
         if self.space.size > MAX_ENUMERATED:  # practically impossible by chance
             raise ExhaustedError("no untried point was found")
-        untried = [row for row in enumerate_rows(self.space) if row.tobytes() not in self.tried]
+        untried = [row for row in self.space.enumerate_rows() if row.tobytes() not in self.tried]
         if not untried and self.noisy:  # a point that is pending rather than none
             failed = {row.tobytes() for row in self.failed}
-            untried = [row for row in enumerate_rows(self.space) if row.tobytes() not in failed]
+            untried = [row for row in self.space.enumerate_rows() if row.tobytes() not in failed]
         if not untried:
             raise ExhaustedError(f"all {self.space.size:.0f} points of the space were tried")
         chosen: Rows = untried[rng.integers(len(untried))]
         return chosen
-
-
-def enumerate_rows(space: SearchSpace) -> Rows:
-    """All rows of a small space."""
-    parts: list[list[tuple[int, ...]]] = []
-    for variable in space.variables.values():
-        match variable:
-            case Permutation():
-                parts.append([tuple(row) for row in variable.enumerate_rows().tolist()])
-            case Binary(count):
-                parts.append(list(itertools.product((0, 1), repeat=count)))
-            case Integer(low, high):
-                parts.append([(value,) for value in range(int(low), int(high) + 1)])
-            case Choice(options):
-                parts.append([(number,) for number in range(len(options))])
-            case _:
-                raise ExhaustedError(f"the values of {variable} cannot be enumerated")
-    return np.array([sum(each, ()) for each in itertools.product(*parts)], np.int64)
 
 
 class Method(Protocol):

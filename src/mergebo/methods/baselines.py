@@ -8,8 +8,7 @@ import numpy as np
 
 from mergebo._typing import Rows
 from mergebo.methods.base import History
-from mergebo.neighbours import MOVES, random_neighbours
-from mergebo.spaces import Permutation, SearchSpace
+from mergebo.neighbours import MOVES
 
 SAMPLED_NEIGHBOURS = 64
 """Number of random neighbours sampled to find an untried one."""
@@ -38,7 +37,7 @@ class LocalSearch:
         patience = self.patience or max(10, history.space.width)
         here = self._incumbent(history, patience)
         if here is not None:
-            around = random_neighbours(history.rows[here], history.space, self.moves, SAMPLED_NEIGHBOURS, rng)
+            around = history.space.random_neighbours(history.rows[here], self.moves, SAMPLED_NEIGHBOURS, rng)
             around = around[~history.is_tried(around)]
             if len(around):
                 chosen: Rows = around[rng.integers(len(around))]
@@ -76,31 +75,15 @@ class Genetic:
         for _ in range(20 if len(parents) > 1 else 0):
             # Binary tournaments: the better of two sampled parents, which are sorted by value.
             a, b = (parents[rng.integers(len(parents), size=2).min()] for _ in range(2))
-            child = crossover(a, b, history.space, rng)
+            child = history.space.crossover(a, b, rng)
             if history.space.is_constrained:
                 repaired = history.space.feasible_rows(child[None], repair=True)
                 if not len(repaired):
                     continue
                 child = repaired[0]
             if rng.random() < self.mutation:
-                around = random_neighbours(child, history.space, ("swap",), 1, rng)
+                around = history.space.random_neighbours(child, ("swap",), 1, rng)
                 child = around[rng.integers(len(around))] if len(around) else child
             if child.tobytes() not in history.tried:
                 return child
         return history.random_instead("crossover", rng)
-
-
-def crossover(a: Rows, b: Rows, space: SearchSpace, rng: np.random.Generator) -> Rows:
-    """A child of two rows: order crossover (Davis 1985) of orders, uniform crossover of all other numbers."""
-    child = a.copy()
-    for name, where in space.slices.items():
-        match space.variables[name]:
-            case Permutation(n):
-                first, last = np.sort(rng.integers(0, n + 1, 2))
-                segment = a[where][first:last]
-                rest = b[where][~np.isin(b[where], segment)]  # in b's order, around the segment from a
-                child[where] = np.concatenate([rest[:first], segment, rest[first:]])
-            case _:
-                coin = rng.random(where.stop - where.start) < 0.5
-                child[where] = np.where(coin, a[where], b[where])
-    return child

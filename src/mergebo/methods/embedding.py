@@ -22,7 +22,6 @@ from mergebo.methods.base import History
 from mergebo.methods.dataset import Dataset, cached
 from mergebo.methods.structures import Structure, StructureModels
 from mergebo.similarity import Adjacency
-from mergebo.spaces import PermutationSpace
 
 __all__ = ["EmbeddingModels", "fit_embedding"]
 
@@ -64,18 +63,18 @@ class EmbeddingModels:
         It is not selected by evidence: an embedding always fits the observations that it was fitted to. Its variances are
         inflated to match its recent errors.
         """
-        space = dataset.space
-        if not isinstance(space, PermutationSpace) or space.order.choose is not None:
+        order = dataset.space.single_permutation
+        if order is None or order.choose is not None:
             return None
         # In cyclic orders, slot distances imply much of adjacency and may have all of its probability, though an embedding
         # predicts best.
-        threshold = 0.0 if "cycle" in space.order.symmetry else MIN_PROBABILITY
+        threshold = 0.0 if "cycle" in order.symmetry else MIN_PROBABILITY
         candidates = [
             each
             for each in self.structures.structures
             if each.embeddable and each.name in weighed and weighed[each.name][1] >= threshold
         ]
-        if not candidates or space.n < 4 or len(dataset) < max(MIN_OBSERVATIONS, space.n // 2):
+        if not candidates or order.n < 4 or len(dataset) < max(MIN_OBSERVATIONS, order.n // 2):
             return None
         plain_structures = tuple(each for each in self.structures.structures if each.name in weighed)
         recent = [dataset.first(k + 1) for k in range(len(dataset) - ERROR_WINDOW, len(dataset))]
@@ -150,10 +149,10 @@ def _one_step_ahead_error(model: GP, dataset: Dataset) -> tuple[float, float]:
 
 def _pairs(dataset: Dataset, structure: Structure) -> Adjacency:
     """The adjacency similarity of a structure that can have an embedding."""
-    space = dataset.space
-    assert isinstance(space, PermutationSpace)
-    (found,) = structure.variants(space.width)
-    adjacency = found.for_variable(space.order)
+    order = dataset.space.single_permutation
+    assert order is not None
+    (found,) = structure.variants(order.n)
+    adjacency = found.for_variable(order)
     assert isinstance(adjacency, Adjacency)
     return adjacency
 

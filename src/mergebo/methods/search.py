@@ -21,8 +21,8 @@ from mergebo.errors import ArgumentError, ArgumentTypeError, require, unknown_ch
 from mergebo.gp import GP
 from mergebo.methods.base import History
 from mergebo.methods.tours import improve_tours
-from mergebo.neighbours import MOVES, random_neighbours
-from mergebo.spaces import Permutation, SearchSpace
+from mergebo.neighbours import MOVES
+from mergebo.spaces import SearchSpace
 
 __all__ = ["AcquisitionSearch", "NeighbourhoodSearch", "RelaxationSearch", "ThompsonSampling"]
 
@@ -116,7 +116,7 @@ class NeighbourhoodSearch:
         limits = self.limits if space.width < self.large_width else self.large_limits
         if limits.max_full_scans is None:
             return limits
-        items = max((variable.n for variable in space.variables.values() if isinstance(variable, Permutation)), default=1)
+        items = max((variable.n for variable in space.permutations.values()), default=1)
         return replace(limits, max_full_scans=max(1, min(limits.max_full_scans, MAX_SCANNED_ITEMS // max(1, items))))
 
 
@@ -159,7 +159,7 @@ class ThompsonSampling:
     ) -> tuple[Rows, Floats]:
         good = history.best(self.incumbents, history.posterior_means(model))
         count = -(-CANDIDATES // len(good))
-        near = np.concatenate([random_neighbours(row, history.space, self.moves, count, rng) for row in good])
+        near = np.concatenate([history.space.random_neighbours(row, self.moves, count, rng) for row in good])
         candidates = np.concatenate([near, history.space.sample_rows(CANDIDATES, seed=rng)])
         candidates = candidates[~history.is_tried(candidates)]
         if not len(candidates):

@@ -27,7 +27,7 @@ from mergebo.similarity import (
     SpearmanRho,
 )
 from mergebo.sorting import EnumerationMap
-from mergebo.spaces import Binary, Permutation, SearchSpace
+from mergebo.spaces import Permutation, SearchSpace
 from mergebo.transforms import Identity, LogRegret, OutputTransform
 
 __all__ = ["STRUCTURES", "Structure", "StructureModels", "bic", "find_structures"]
@@ -71,7 +71,7 @@ class Structure:
 
     def applies_to(self, space: SearchSpace) -> bool:
         """Whether it can model the space's orders and is not equivalent to another structure there."""
-        return all(self._applies_to(order) for order in _orders(space))
+        return all(self._applies_to(order) for order in space.permutations.values())
 
     def _applies_to(self, order: Permutation) -> bool:
         if "cycle" in order.symmetry and (not self.cyclic or (self.directed and "reversal" in order.symmetry)):
@@ -183,7 +183,7 @@ class StructureModels:
 
     def dataset(self, history: History) -> Dataset:
         """The observations of a history, with the transform of values that models of structures are fitted to."""
-        warped = self.warped and _has_binary(history.space) and len(history.values)
+        warped = self.warped and history.space.binaries and len(history.values)
         transform: OutputTransform = LogRegret.of(history.values) if warped else Identity()
         return history.dataset(transform)
 
@@ -192,7 +192,7 @@ class StructureModels:
         space = dataset.space
         suitable = [each for each in self.structures if each.applies_to(space)] or list(self.structures)
         fast = [each for each in suitable if space.width <= each.max_width] or suitable
-        if not _orders(space):
+        if not space.permutations:
             del fast[1:]  # without orders all structures are the same
         models = {each.name: self.model(dataset, each) for each in fast}
         criteria = np.array([self.criterion(model) for model in models.values()])
@@ -227,7 +227,7 @@ class StructureModels:
     @cached(16)
     def variant(self, dataset: Dataset, structure: Structure) -> int:
         """The variant of a structure with the smallest BIC."""
-        orders = _orders(dataset.space)
+        orders = dataset.space.permutations.values()
         count = max((1 if "cycle" in order.symmetry else len(structure.variants(order.n)) for order in orders), default=1)
         if count == 1 or len(dataset) < 2:
             return 0
@@ -237,7 +237,7 @@ class StructureModels:
         """The model with one variant of a structure, or with the last variant for orders that have fewer."""
         similarity = Product.of(dataset.space, lambda n: structure.variants(n)[: variant + 1][-1], self.binary)
         priors = Priors(
-            self.mixed_prior if _has_binary(dataset.space) else LENGTHSCALE_PRIOR,
+            self.mixed_prior if dataset.space.binaries else LENGTHSCALE_PRIOR,
             NOISY_PRIOR if dataset.noisy else NOISE_PRIOR,
         )
         noise_std, hyperparameters = dataset.target_std, None
@@ -267,11 +267,3 @@ def bic(model: GP) -> float:
     The posterior is that of the best lengthscales alone, which favours models with many; the penalty compensates.
     """
     return model.neg_log_posterior + 0.5 * float(np.log(len(model.rows))) * len(model.hyperparameters.lengthscales)
-
-
-def _orders(space: SearchSpace) -> list[Permutation]:
-    return [variable for variable in space.variables.values() if isinstance(variable, Permutation)]
-
-
-def _has_binary(space: SearchSpace) -> bool:
-    return any(isinstance(variable, Binary) for variable in space.variables.values())

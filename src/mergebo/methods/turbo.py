@@ -12,59 +12,11 @@ import numpy as np
 
 from mergebo._timing import phase
 from mergebo._typing import Floats, Rows
-from mergebo.errors import UnsupportedError, extra, require
+from mergebo.errors import extra, require
 from mergebo.methods.base import History
-from mergebo.permutations import invert
-from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-def to_cube(rows: Rows, space: SearchSpace) -> Floats:
-    """Rows as points of the cube.
-
-    The coordinate of an item is its slot, that of a binary choice 1/4 or 3/4, that of a number its position in the range.
-    Each option has a coordinate, 3/4 if it is chosen and 1/4 otherwise.
-    """
-    parts: list[Floats] = []
-    for name, where in space.slices.items():
-        values = rows[:, where]
-        match space.variables[name]:
-            case Permutation(n) as variable:
-                slots = (invert(values.astype(np.int64, copy=False)) + 0.5) / n
-                if variable.choose is not None:  # items that are not chosen share a coordinate
-                    slots = np.where(slots < variable.choose / n, slots, (1 + variable.choose / n) / 2)
-                parts.append(slots)
-            case Binary():
-                parts.append(0.25 + 0.5 * values)
-            case Choice(options):
-                parts.append(0.25 + 0.5 * (values == np.arange(len(options))))
-            case Numeric() as quantity:
-                parts.append(quantity.to_unit(values))
-            case other:
-                raise UnsupportedError(f"turbo does not support {name}={other}")
-    return np.concatenate(parts, axis=1)
-
-
-def from_cube(points: Floats, space: SearchSpace) -> Rows:
-    """Points of the cube as rows: items sorted by coordinate, choices above one half, options by largest coordinate."""
-    parts: list[Rows] = []
-    start = 0
-    for variable in space.variables.values():
-        width = len(variable.options) if isinstance(variable, Choice) else variable.width
-        values = points[:, start : start + width]
-        start += width
-        match variable:
-            case Permutation():
-                parts.append(np.argsort(values, axis=1, kind="stable"))
-            case Choice():
-                parts.append(values.argmax(axis=1)[:, None])
-            case Numeric():
-                parts.append(variable.from_unit(values))
-            case _:
-                parts.append((values > 0.5).astype(np.int64))
-    return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -116,10 +68,10 @@ class Turbo:
         rows, values = history.rows[region.start :], history.values[region.start :]
         if len(values) < max(2, min(history.initial, len(history.values))):
             return history.untried_row(rng)
-        cube = to_cube(rows, history.space)
+        cube = history.space.to_unit(rows)
         std = float(values.std()) or 1.0
         points = self._thompson(cube, -(values - values.mean()) / std, region.length, rng)
-        found = from_cube(points, history.space)
+        found = history.space.from_unit(points)
         # Repair is slow: in parts, best candidates first.
         for part in np.array_split(found, -(-len(found) // 50)) if history.space.is_constrained else [found]:
             feasible = history.space.feasible_rows(part, repair=True)

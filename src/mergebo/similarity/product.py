@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -13,9 +14,9 @@ from mergebo._typing import Floats, Rows, Singles
 from mergebo.errors import UnsupportedError
 from mergebo.similarity.base import Similarity
 from mergebo.similarity.scalars import BinarySimilarity, CategoricalSimilarity, NumericSimilarity
-from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace
+from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace, Variable
 
-__all__ = ["Combination", "Product", "ProductSimilarity", "Sum"]
+__all__ = ["Combination", "Product", "ProductSimilarity", "Sum", "default_similarity"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,37 @@ class ProductSimilarity(Similarity):
             yield sum(blocks[1:], start=blocks[0])
 
 
+@singledispatch
+def default_similarity(
+    variable: Variable, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity]
+) -> Similarity:
+    """The similarity of values of a variable: `orders(n)` of an order, `choices(count)` of a binary vector.
+
+    Register one for a new kind of variable.
+    """
+    raise UnsupportedError(f"no similarity of {variable} is known; register one: mergebo.similarity.default_similarity")
+
+
+@default_similarity.register
+def _(variable: Permutation, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity]) -> Similarity:
+    return orders(variable.n).for_variable(variable)
+
+
+@default_similarity.register
+def _(variable: Binary, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity]) -> Similarity:
+    return choices(variable.count)
+
+
+@default_similarity.register
+def _(variable: Numeric, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity]) -> Similarity:
+    return NumericSimilarity(variable)
+
+
+@default_similarity.register
+def _(variable: Choice, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity]) -> Similarity:
+    return CategoricalSimilarity()
+
+
 Combination: TypeAlias = Literal["product", "sum", "both"]
 
 
@@ -60,24 +92,8 @@ class Product:
     def of(
         cls, space: SearchSpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = BinarySimilarity
     ) -> Product:
-        """`orders(n)` for each order of n items, and `choices(count)`, an RBF by default, for binary vectors.
-
-        Numeric variables have `NumericSimilarity`, categorical ones `CategoricalSimilarity`.
-        """
-        factors: dict[str, Similarity] = {}
-        for name, variable in space.variables.items():
-            match variable:
-                case Permutation(n):
-                    factors[name] = orders(n).for_variable(variable)
-                case Binary(count):
-                    factors[name] = choices(count)
-                case Numeric():
-                    factors[name] = NumericSimilarity(variable)
-                case Choice():
-                    factors[name] = CategoricalSimilarity()
-                case _:
-                    raise UnsupportedError(f"no kernel supports {name}={variable}")
-        return cls(space, factors)
+        """`orders(n)` for each order of n items, `choices(count)` for binary vectors, the default of each other variable."""
+        return cls(space, {name: default_similarity(each, orders, choices) for name, each in space.variables.items()})
 
     def combined(self, how: Combination) -> Product | Sum:
         """The product of the variables' kernels, their sum, or the sum of both.

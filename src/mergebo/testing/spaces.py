@@ -8,8 +8,7 @@ import numpy as np
 
 from mergebo._typing import Rows
 from mergebo.acquisition import neighbours
-from mergebo.methods.base import enumerate_rows
-from mergebo.neighbours import MOVES, random_neighbours
+from mergebo.neighbours import MOVES
 from mergebo.optimizer import Optimizer
 from mergebo.spaces import SearchSpace
 
@@ -46,7 +45,7 @@ class SpaceSuite:
         """And differ from the centre."""
         space = self.make()
         for row in space.sample_rows(3, seed=1):
-            sampled = random_neighbours(row, space, tuple(MOVES), 20, np.random.default_rng(0))
+            sampled = space.random_neighbours(row, MOVES, 20, np.random.default_rng(0))
             self._check(space, sampled)
             all_rows = neighbours(row, space, tuple(MOVES))
             self._check(space, all_rows[:: max(1, len(all_rows) // 40)])
@@ -57,7 +56,7 @@ class SpaceSuite:
         """`size` is the number of points of a small space, and random points are among them."""
         space = self.make()
         if space.size <= MAX_ENUMERATED:
-            rows = enumerate_rows(space)
+            rows = space.enumerate_rows()
             assert len(rows) == len(np.unique(rows, axis=0)) == space.size
             self._check(space, rows[:: max(1, len(rows) // 40)])
             points = {tuple(row) for row in rows.tolist()}

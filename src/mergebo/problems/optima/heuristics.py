@@ -7,7 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from mergebo._typing import Rows, Seed
-from mergebo.neighbours import MOVES, neighbourhoods, random_steps
+from mergebo.neighbours import MOVES
 from mergebo.permutations import as_generator
 from mergebo.problems.base import Problem
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, Variable
@@ -27,7 +27,7 @@ def random_neighbours(rows: Rows, problem: Problem, rng: np.random.Generator) ->
 @singledispatch
 def _random_step(variable: Variable, values: Rows, rng: np.random.Generator) -> Rows:
     """A random neighbour of each value of a variable, `(count, width)`."""
-    return np.concatenate([random_steps(variable, value, 1, rng) for value in values])
+    return np.concatenate([variable.random_neighbours(value, "step", 1, rng) for value in values])
 
 
 @_random_step.register
@@ -100,7 +100,7 @@ def steepest_descent(problem: Problem, row: Rows) -> tuple[float, Rows]:
     value = float(problem.evaluate_rows(row))
     while True:
         best, best_value = row, value
-        for around in neighbourhoods(row, problem.space, MOVES):
+        for around in problem.space.neighbourhoods(row, MOVES):
             values = problem.evaluate_rows(around)
             if len(values) and values.min() < best_value:
                 best, best_value = around[values.argmin()], float(values.min())

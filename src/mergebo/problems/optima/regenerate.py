@@ -29,7 +29,6 @@ from mergebo.problems.registry import QAPLIB, available, get
 from mergebo.problems.scheduling import TAILLARD
 from mergebo.problems.tsp import TSP, euclidean
 from mergebo.problems.ttp import TTP
-from mergebo.spaces import PermutationSpace
 
 __all__: list[str] = []
 
@@ -55,7 +54,7 @@ def solve(problem: Problem, *, quick: bool = False) -> tuple[float, Rows, bool, 
         return *min(found, key=lambda pair: pair[0]), False, "2-opt, Or-opt and kicks"
     if isinstance(problem, TTP):
         return *_thief(problem), False, "annealed from a short tour and a good knapsack"
-    if isinstance(problem.space, PermutationSpace) and problem.space.n <= 8:
+    if (order := problem.space.single_permutation) is not None and order.n <= 8:
         return *brute_force(problem), True, "all orders tried"
     if isinstance(problem, Synthesis) and problem.n <= 8:
         rows = problem.best_quantities(np.array(list(itertools.permutations(range(problem.n)))))

@@ -1,0 +1,89 @@
+"""`Items`: the names of the items of an order, and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mergebo._typing import Ints
+from mergebo.errors import NotAPermutationError, unknown_choice
+
+__all__: list[str] = []
+
+PLAIN = frozenset({str, np.str_, int, float, bool, type(None)})
+"""Types whose equal values have equal hashes, also across these types, so that a dictionary lookup agrees with `==`."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """The items of an order, numbered from 0; some may have equal names."""
+
+    names: Sequence[Any]
+    """The names; the numbers themselves if the items have none."""
+
+    def number(self, item: Any, what: str = "an item") -> int:
+        """The number of an item; the first of several equal ones."""
+        if type(item) in PLAIN and item in self._first:
+            return self._first[item]
+        try:
+            return self.names.index(item)
+        except (ValueError, TypeError):  # Decimal refuses to be compared with integers of NumPy
+            raise unknown_choice(what, item, map(str, self.names)) from None
+
+    def numbers(self, points: Any) -> Any:
+        """Item numbers of names in arbitrarily nested lists."""
+        if isinstance(points, np.ndarray) and points.dtype.kind in "iuf":
+            return points
+        if not isinstance(points, list | tuple | np.ndarray):
+            return self.number(points)
+        if PLAIN.issuperset(map(type, points)):
+            found = [*map(self._first.get, points)]
+            if None not in found:
+                return found
+        return [self.numbers(point) for point in points]
+
+    @cached_property
+    def _first(self) -> dict[Any, int]:
+        """The number of each name, the first of equal ones; empty if some are not `PLAIN`, so that `==` must be used."""
+        if isinstance(self.names, range) or not PLAIN.issuperset(map(type, self.names)):
+            return {}
+        return {name: k for k, name in reversed([*enumerate(self.names)])}
+
+    def copies_of(self, item: Any, what: str) -> tuple[int, ...]:
+        """The numbers of an item, several if it repeats; `what` says in an error where the item is named."""
+        found = tuple(k for k, name in enumerate(self.names) if name == item)
+        if not found or isinstance(item, bool):
+            raise unknown_choice(f"an item of {what}", item, map(str, self.names))
+        return found
+
+    @cached_property
+    def copies(self) -> tuple[Ints, Ints]:
+        """The first copy of each item, `(n,)`, and all copies of each first one, padded with -1."""
+        n = len(self.names)
+        first = np.arange(n) if isinstance(self.names, range) else np.array([self.number(name) for name in self.names])
+        copies = np.full((n, np.bincount(first).max()), -1)
+        for each in np.unique(first):
+            same = np.flatnonzero(first == each)
+            copies[each, : len(same)] = same
+        return first, copies
+
+    @property
+    def repeat(self) -> bool:
+        """Whether some items are equal."""
+        return bool(self.copies[1].shape[1] > 1)
+
+    def check_counts(self, row: Ints, hint_missing: bool) -> None:
+        """Check that the items of an order exist, and that none is used more often than it has copies."""
+        n, (first, copies) = len(self.names), self.copies
+        if row.min() < 0 or row.max() >= n:
+            raise NotAPermutationError(f"items are 0..{n - 1}, got {row[(row < 0) | (row >= n)][0]}")
+        counts, most = np.bincount(first[row], minlength=n), (copies >= 0).sum(axis=1)
+        for item in np.flatnonzero(counts > most).tolist():
+            missing = [str(self.names[k]) for k in np.flatnonzero(counts < most).tolist()]
+            hint = f"; missing: {', '.join(missing)}" if hint_missing else ""
+            name = self.names[item]
+            raise NotAPermutationError(f"{name!r} occurs {counts[item]} times, at most {most[item]} allowed{hint}")
