@@ -18,7 +18,7 @@ from mergebo.errors import ArgumentError
 from mergebo.experiments.jobs import Job
 from mergebo.methods.design import Design
 from mergebo.methods.models import KernelModel
-from mergebo.methods.registry import METHODS, make_method
+from mergebo.methods.registry import METHODS
 from mergebo.methods.single_kernel import SingleKernel
 from mergebo.problems import get
 
@@ -132,9 +132,11 @@ def feature_length(job: Job) -> int | None:
     45
     """
     name, _ = read_call(job.method)
-    method = make_method(name, **job.settings) if name in METHODS else None
-    if not isinstance(method, SingleKernel):
+    info = METHODS.get(name)
+    if info is None or info.make is not SingleKernel:  # others need not be installed
         return None
+    method = info(**job.settings)
+    assert isinstance(method, SingleKernel)
     similarity = KernelModel(method.kernel).similarity(get(job.problem).space)
     maps = [getattr(factor, "map", None) for factor in similarity.factors.values()]
     lengths = [int(each.length) for each in maps if each is not None]
