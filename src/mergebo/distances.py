@@ -181,6 +181,7 @@ kendall = Distance(
     partial(_of_relative, compiled.inversions),
     _cross_kendall,
 )
+"""Kendall's tau distance: the number of discordant pairs."""
 footrule = Distance(
     "footrule",
     "sum over slots of |a - b| (Spearman's footrule)",
@@ -188,6 +189,7 @@ footrule = Distance(
     lambda a, b: np.abs(a - b).sum(axis=-1),
     cross_displacements,
 )
+"""Spearman's footrule: the sum of displacements."""
 spearman_rho = Distance(
     "spearman_rho",
     "sum over slots of (a - b)^2 (Spearman's rho)",
@@ -195,6 +197,7 @@ spearman_rho = Distance(
     lambda a, b: ((a - b) ** 2).sum(axis=-1),
     cross_squares,
 )
+"""Spearman's rho distance: the sum of squared displacements."""
 hamming = Distance(
     "hamming",
     "slots whose entries differ (the same in both views)",
@@ -202,18 +205,21 @@ hamming = Distance(
     mismatches,
     cross_mismatches,
 )
+"""The Hamming distance: the number of slots that differ."""
 cayley = Distance(
     "cayley",
     "minimum number of swaps that turn a into b (the same in both views)",
     lambda n: n - 1,
     _cayley,
 )
+"""The Cayley distance: the minimum number of swaps."""
 ulam = Distance(
     "ulam",
     "minimum number of insertions (move one item elsewhere) that turn a into b",
     lambda n: n - 1,
     _ulam,
 )
+"""The Ulam distance: the minimum number of insertions."""
 adjacency = Distance(
     "adjacency",
     "adjacent pairs of a that are not adjacent in b; options directed=False, cyclic=False, choose=None",
@@ -221,6 +227,7 @@ adjacency = Distance(
     partial(unshared_pairs, mismatches),
     partial(unshared_pairs, cross_mismatches),
 )
+"""The adjacency distance: the number of neighbouring pairs that are lost."""
 
 DISTANCES = {d.name: d for d in (kendall, footrule, spearman_rho, hamming, cayley, ulam, adjacency)}
 """Every distance by its name."""

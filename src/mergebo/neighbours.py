@@ -11,6 +11,8 @@ from mergebo._typing import Ints
 from mergebo.errors import unknown_choice
 from mergebo.permutations import insert, reverse, swap
 
+__all__ = ["MOVES", "exchange_sequence", "move_slots", "move_table"]
+
 MOVES = {"swap": swap, "insertion": insert, "reversal": reverse}
 """Each move by name, as a function of an order and two slots."""
 

@@ -32,6 +32,7 @@ __all__ = ["Direction", "Optimizer"]
 logger = logging.getLogger(__name__)
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
+"""The direction of an objective."""
 
 MAX_EXPONENT = 300
 """Binary exponents up to which values are passed to methods unscaled; others are scaled, which is exact."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from mergebo.trials import Trial
 
+__all__ = ["ParetoFront", "chebyshev_scalarise", "hypervolume", "non_dominated", "reference_point"]
+
 AUGMENTATION = 0.05
 """Weight of the sum of all objectives, which decides between points that are equal in their worst objective."""
 

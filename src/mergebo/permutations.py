@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 View: TypeAlias = Literal["order", "rank"]
+"""What a distance or kernel reads: the item in each slot, or the slot of each item."""
 
 
 # ---------------------------------------------------------------------------------------------------------- checking

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Made = TypeVar("Made", bound=Optimizer)
 
-__all__ = ["FORMAT", "restored", "state_of"]
+__all__: list[str] = []
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from mergebo.spaces import SearchSpace
 __all__ = ["Recommendation", "State", "Trial", "TrialLog"]
 
 State: TypeAlias = Literal["pending", "done", "failed"]
+"""The state of a trial."""
 
 
 @dataclass(frozen=True)

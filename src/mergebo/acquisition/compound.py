@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mergebo._typing import Floats, Rows
 from mergebo.spaces import SearchSpace
 
-__all__ = ["COMPOUND_MOVE_SIZE", "best_first", "changed_slots", "compound_moves", "entry_bits"]
+__all__: list[str] = []
 
 COMPOUND_MOVE_SIZE = 51
 """Width of a row from which on several moves are made at a time."""

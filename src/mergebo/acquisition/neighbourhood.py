@@ -18,7 +18,7 @@ from mergebo.gp import GP
 from mergebo.neighbours import MOVES, move_slots, move_table
 from mergebo.spaces import Binary, Permutation, SearchSpace, Variable
 
-__all__ = ["AcquisitionNeighbourhood", "ExhaustiveNeighbourhood", "Scanner", "neighbours", "scanned_neighbours", "top_k"]
+__all__ = ["AcquisitionNeighbourhood", "ExhaustiveNeighbourhood", "Scanner", "neighbours", "scanned_neighbours"]
 
 CONTINUOUS_STEP_ITERATIONS = 30
 """Largest number of L-BFGS iterations of a continuous step."""

@@ -17,7 +17,7 @@ from mergebo.permutations import invert
 from mergebo.spaces import Binary, Choice, Numeric, Permutation, SearchSpace, Variable
 from mergebo.transforms import OutputTransform
 
-__all__ = ["Effect", "EffectGroup", "EffectKind", "VariableEffects", "effects_of", "estimate_effects", "item_names"]
+__all__ = ["Effect", "EffectGroup", "VariableEffects", "effects_of"]
 
 REGIONS = {1: ("anywhere",), 2: ("first", "last"), 3: ("early", "in the middle", "late")}
 """The parts of an order, for orders of that many slots or more."""

@@ -21,11 +21,13 @@ with extra("torch"):
         PositionKernel,
         SpearmanRhoKernel,
     )
+    from mergebo.kernels.scalars import BinaryKernel, NumericKernel
     from mergebo.kernels.similarity import KernelSimilarity, kernel_of, product_kernel, similarity_of
 
 __all__ = [
     "ARDPositionKernel",
     "AdjacencyKernel",
+    "BinaryKernel",
     "ComparisonKernel",
     "DeviceScan",
     "FootruleKernel",
@@ -34,6 +36,7 @@ __all__ = [
     "MallowsKernel",
     "MergeKernel",
     "NetworkKernel",
+    "NumericKernel",
     "PermutationKernel",
     "PositionKernel",
     "RandomComparisonsKernel",

@@ -13,6 +13,8 @@ from mergebo.kernels.base import PermutationKernel
 from mergebo.kernels.bits import read_tensor
 from mergebo.permutations import sample
 
+__all__ = ["RelabelledAverage"]
+
 
 class RelabelledAverage(Kernel):
     """The mean of `base_kernel` over `count` fixed random relabellings of items, slots or both.

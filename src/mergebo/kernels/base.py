@@ -14,6 +14,8 @@ from mergebo.errors import UnsupportedError, unknown_choice
 from mergebo.kernels.bits import read_tensor
 from mergebo.permutations import View, check_n
 
+__all__ = ["PermutationKernel"]
+
 
 class PermutationKernel(Kernel):
     """`exp(-d / (2 l^2))`, d a distance of permutations divided by its maximum, so that l has the same meaning for every n.

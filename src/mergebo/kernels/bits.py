@@ -23,6 +23,8 @@ from mergebo.sorting import (
     Relabelled,
 )
 
+__all__: list[str] = []
+
 
 def read_tensor(x: Tensor, view: View, n: int) -> Tensor:
     """Valid orders `... x n`, of any numeric type, as int64 in the view of a kernel; errors as in `permutations`."""

@@ -17,7 +17,7 @@ with extra("torch"):
     from gpytorch.likelihoods import GaussianLikelihood
     from gpytorch.priors import LogNormalPrior
 
-__all__ = ["to_botorch"]
+__all__: list[str] = []
 
 
 def to_botorch(model: GP) -> SingleTaskGP:

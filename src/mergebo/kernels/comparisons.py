@@ -14,6 +14,8 @@ from mergebo.permutations import View
 from mergebo.sorting import ComparisonMap, EnumerationMap, MergeMap, NetworkMap, RandomComparisons
 from mergebo.sorting.merge import Padding
 
+__all__ = ["ComparisonKernel", "KendallKernel", "MallowsKernel", "MergeKernel", "NetworkKernel", "RandomComparisonsKernel"]
+
 
 class ComparisonKernel(PermutationKernel):
     """RBF on the bits of any comparison map: `exp(-Hamming / (2 l^2 length))` (eq. 3 of the paper)."""

@@ -11,6 +11,8 @@ from mergebo.kernels.base import PermutationKernel
 from mergebo.kernels.bits import read_tensor
 from mergebo.permutations import View
 
+__all__ = ["ARDPositionKernel", "AdjacencyKernel", "FootruleKernel", "PositionKernel", "SpearmanRhoKernel"]
+
 
 class FootruleKernel(PermutationKernel):
     """RBF on Spearman's footrule, the total displacement of entries: the sum of |a - b|.

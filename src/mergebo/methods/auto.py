@@ -13,7 +13,7 @@ from mergebo.methods.search import NeighbourhoodSearch
 from mergebo.methods.structures import SMALL_WIDTH, STRUCTURES, Structure, StructureModels, find_structures
 from mergebo.neighbours import MOVES
 
-__all__ = ["Auto", "models_of"]
+__all__ = ["Auto"]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mergebo.transforms import Identity, OutputTransform
 if TYPE_CHECKING:
     from mergebo.gp import GP
 
-__all__ = ["BatchMethod", "History", "Method", "propose_each"]
+__all__ = ["BatchMethod", "History", "Method"]
 
 logger = logging.getLogger(__name__)
 

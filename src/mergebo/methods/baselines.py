@@ -10,6 +10,8 @@ from mergebo._typing import Rows
 from mergebo.methods.base import History
 from mergebo.neighbours import MOVES
 
+__all__ = ["Genetic", "LocalSearch", "RandomSearch"]
+
 SAMPLED_NEIGHBOURS = 64
 """Number of random neighbours sampled to find an untried one."""
 

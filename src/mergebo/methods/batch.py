@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from mergebo._typing import Floats, Rows
 from mergebo.gp import GP
 
+__all__: list[str] = []
+
 Batch: TypeAlias = Literal["fantasies", "thompson", "law"]
 """One after the other, each conditioned on the expected values of those before; Thompson sampling; LAW (determinantal)."""
 

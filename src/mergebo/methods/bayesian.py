@@ -21,7 +21,7 @@ from mergebo.methods.batch import Batch, law_batch
 from mergebo.methods.models import ModelBuilder
 from mergebo.methods.search import AcquisitionSearch, NeighbourhoodSearch, ThompsonSampling
 
-__all__ = ["Bayesian", "Preset", "condition_on_pending"]
+__all__ = ["Bayesian"]
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from mergebo.mean import PriorMean
 from mergebo.spaces import SearchSpace
 from mergebo.transforms import Identity, OutputTransform
 
-__all__ = ["Cache", "Dataset", "cached"]
+__all__ = ["Dataset"]
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -11,7 +11,7 @@ from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.methods.base import History
 
-__all__ = ["Design", "InitialDesign"]
+__all__: list[str] = []
 
 Design: TypeAlias = Literal["stratified", "uniform"]
 

@@ -23,7 +23,7 @@ from mergebo.methods.dataset import Dataset, cached
 from mergebo.methods.structures import Structure, StructureModels
 from mergebo.similarity import Adjacency
 
-__all__ = ["EmbeddingModels", "fit_embedding"]
+__all__ = ["EmbeddingModels"]
 
 LENGTH_VARIANCE = 4 - np.pi
 """Variance of the distance between two points whose coordinates are standard normal."""

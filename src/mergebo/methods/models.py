@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     OrderKernel: TypeAlias = Callable[[int], Similarity | PermutationKernel]
 
-__all__ = ["KernelModel", "ModelBuilder", "fit_with_prior_mean"]
+__all__ = ["KernelModel", "ModelBuilder"]
 
 BENEFIT = 1.0
 """Loss of log posterior up to which the prior mean is kept: with few observations such differences mean little."""

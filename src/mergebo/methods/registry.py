@@ -23,7 +23,7 @@ from mergebo.methods.single_kernel import (
 )
 from mergebo.methods.turbo import Turbo
 
-__all__ = ["METHODS", "MethodInfo", "make_method", "method_to_data", "register"]
+__all__ = ["METHODS", "MethodInfo", "make_method", "register"]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from mergebo.sorting import EnumerationMap
 from mergebo.spaces import Permutation, SearchSpace
 from mergebo.transforms import Identity, LogRegret, OutputTransform
 
-__all__ = ["STRUCTURES", "Structure", "StructureModels", "bic", "find_structures"]
+__all__ = ["STRUCTURES", "Structure", "StructureModels"]
 
 EffectKind: TypeAlias = Literal["precedence", "adjusted", "position", "adjacency", "choice", "quantity"]
 """Kinds of effects in an explanation."""

@@ -10,7 +10,7 @@ from mergebo.gp import GP
 from mergebo.mean import PathLengthMean, SumMean
 from mergebo.similarity import Adjacency
 
-__all__ = ["improve_tours"]
+__all__: list[str] = []
 
 
 def improve_tours(model: GP, rows: Rows) -> Rows:

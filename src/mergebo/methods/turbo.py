@@ -18,6 +18,8 @@ from mergebo.methods.base import History
 if TYPE_CHECKING:
     from torch import Tensor
 
+__all__ = ["Turbo"]
+
 
 @dataclass(frozen=True)
 class TrustRegion:

@@ -5,7 +5,7 @@ from mergebo.similarity.base import Similarity
 from mergebo.similarity.displacement import Footrule, SpearmanRho
 from mergebo.similarity.positions import ARDPositions, Positions
 from mergebo.similarity.precedence import ComparisonSimilarity
-from mergebo.similarity.product import Product, ProductSimilarity, Sum
+from mergebo.similarity.product import Combination, Product, ProductSimilarity, Sum, default_similarity
 from mergebo.similarity.scalars import BinaryCountSimilarity, BinarySimilarity, CategoricalSimilarity, NumericSimilarity
 from mergebo.similarity.slot_distances import SlotDistances
 
@@ -15,6 +15,7 @@ __all__ = [
     "BinaryCountSimilarity",
     "BinarySimilarity",
     "CategoricalSimilarity",
+    "Combination",
     "ComparisonSimilarity",
     "Footrule",
     "NumericSimilarity",
@@ -25,4 +26,5 @@ __all__ = [
     "SlotDistances",
     "SpearmanRho",
     "Sum",
+    "default_similarity",
 ]

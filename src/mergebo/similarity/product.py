@@ -74,6 +74,7 @@ def _(variable: Choice, orders: Callable[[int], Similarity], choices: Callable[[
 
 
 Combination: TypeAlias = Literal["product", "sum", "both"]
+"""How the kernels of several variables are combined; see `Product.combined`."""
 
 
 @dataclass(frozen=True)

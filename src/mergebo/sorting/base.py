@@ -18,6 +18,8 @@ from mergebo.sorting.textbook import Algorithm, answers
 if TYPE_CHECKING:
     from mergebo.sorting.combine import Concatenation, Relabelled
 
+__all__ = ["ComparisonMap"]
+
 
 class ComparisonMap(ABC):
     """A map from permutations to bit vectors of fixed length; bit k is the outcome of the k-th comparison.

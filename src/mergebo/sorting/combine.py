@@ -13,6 +13,8 @@ from mergebo.permutations import invert, validate
 from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.textbook import Algorithm
 
+__all__ = ["Concatenation", "Relabelled"]
+
 
 @dataclass(frozen=True)
 class Concatenation(ComparisonMap):

@@ -16,6 +16,8 @@ from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.merge import MergeMap
 from mergebo.sorting.textbook import Algorithm, compare_pairs
 
+__all__ = ["EnumerationMap", "RandomComparisons"]
+
 
 @dataclass(frozen=True)
 class EnumerationMap(ComparisonMap):

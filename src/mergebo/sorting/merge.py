@@ -15,6 +15,8 @@ from mergebo.permutations import check_n
 from mergebo.sorting.base import ComparisonMap, invalid_code
 from mergebo.sorting.textbook import Algorithm, merge_sort
 
+__all__ = ["MergeMap"]
+
 Padding: TypeAlias = Literal["comparison", "source"]
 
 

@@ -16,6 +16,8 @@ from mergebo.permutations import check_n
 from mergebo.sorting.base import ComparisonMap
 from mergebo.sorting.textbook import Algorithm, comparator_network
 
+__all__ = ["NETWORKS", "NetworkMap"]
+
 Comparators = Iterator[tuple[int, int]]
 
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from mergebo.errors import InvalidCodeError, SearchLimitError
 from mergebo.sorting.textbook import Algorithm
 
+__all__: list[str] = []
+
 
 class PartialOrder:
     """The partial order of n entries implied by a list of answers, closed under transitivity."""

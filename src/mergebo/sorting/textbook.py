@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from typing import TypeAlias
 
+__all__: list[str] = []
+
 Algorithm: TypeAlias = Generator[tuple[int, int], bool, None]
 """Yields pairs of slots to compare; is sent whether the first entry is larger."""
 
