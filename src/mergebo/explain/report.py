@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mergebo._typing import Floats
-from mergebo.explain.effects import Effect, EffectKind, effects_of, estimate_effects
+from mergebo.explain.effects import Effect, effects_of, estimate_effects
 from mergebo.gp import GP
 from mergebo.mean import PathLengthMean, SumMean
 from mergebo.methods.base import History
 from mergebo.methods.dataset import Dataset
 from mergebo.methods.embedding import EmbeddingModels
+from mergebo.methods.structures import EffectKind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
