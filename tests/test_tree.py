@@ -40,7 +40,9 @@ def test_every_file_is_named_after_a_module_or_listed() -> None:
 
 
 def test_helpers_are_beside_the_folders() -> None:
-    assert not [file for file in FILES if "/" in file and not Path(file).name.startswith(("test_", "conftest."))]
+    assert not [
+        file for file in FILES if "/" in file and not Path(file).name.startswith(("test_", "conftest.", "__init__."))
+    ]
 
 
 def test_modules_are_found() -> None:

@@ -36,7 +36,7 @@ def test_the_ablation_table_in_the_docs_matches_the_records() -> None:
 
 @pytest.mark.parametrize("part", ablation.PARTS)
 def test_the_ablation_runs_without_each_part(part: str) -> None:
-    job = Job("tsp:random(n=7,seed=1)", "ablated-auto", seed=0, budget=12, initial=6)
+    job = Job("tsp:random(n=7,seed=1)", "auto without a part", seed=0, budget=12, initial=6)
     assert len(run_job(job, ablation.PARTS[part].method()).values) == 12
 
 

@@ -39,7 +39,7 @@ def hooks() -> dict[str, Any]:
         except MissingExtraError:
             continue
         for name, function in vars(module).items():
-            if hasattr(function, "registry") and function.__module__ == each.name:
+            if inspect.isfunction(function) and hasattr(function, "registry") and function.__module__ == each.name:
                 first = next(iter(inspect.signature(function.dispatch(object)).parameters.values()))
                 if first.annotation in ("Variable", Variable):
                     found[f"{each.name}.{name}"] = function
