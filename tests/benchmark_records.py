@@ -1,15 +1,13 @@
-"""Records for tests, and a job that kills its process: worker processes can import this module."""
+"""Records for tests, and a method that kills its process."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from mergebo.experiments import Job, Record, get_suite
-from mergebo.experiments.jobs import run_job
 from mergebo.experiments.runs import SuiteRuns, sections
 from mergebo.problems import get
 
@@ -40,7 +38,16 @@ def write(folder: Path, records: list[Record]) -> None:
     (folder / "records.jsonl").write_text("".join(record.to_line() + "\n" for record in records))
 
 
-def kills_its_process(job: Job, load: None) -> Record:
-    if job.seed == 1:
+KILLER = """
+import os
+from mergebo.methods import register
+
+
+class Killer:
+    def propose(self, history, rng):
         os._exit(9)
-    return run_job(job)
+
+
+register("killer", Killer)
+"""
+"""The code of a file that registers a method which kills its process."""

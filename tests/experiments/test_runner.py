@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmark_records import kills_its_process
+from benchmark_records import KILLER
 from mergebo.experiments import Job, Store, get_suite, run_jobs
 
 pytestmark = pytest.mark.slow
@@ -110,10 +111,11 @@ def test_a_killed_worker_process_loses_no_job(uninterrupted: Path, tmp_path: Pat
     assert values(tmp_path) == values(uninterrupted)
 
 
-def test_a_job_that_kills_its_process_is_identified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mergebo.experiments.runner.attempt", kills_its_process)
-    jobs = [Job(**{**vars(TINY), "seed": seed}) for seed in range(4)]
-    outcome = run_jobs(jobs, tmp_path, workers=2)
+def test_a_job_that_kills_its_process_is_identified(tmp_path: Path) -> None:
+    methods = tmp_path / "killer.py"
+    methods.write_text(KILLER)
+    jobs = [replace(TINY, seed=seed, method="killer" if seed == 1 else "random") for seed in range(4)]
+    outcome = run_jobs(jobs, tmp_path / "runs", workers=2, load=methods)
     assert outcome.done == 3
     assert [record.job for record in outcome.failed] == [jobs[1]]
     assert "killed" in outcome.failed[0].error

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from mergebo.problems.tsp import TSP, euclidean
 __all__ = ["available", "get"]
 
 DATA = files("mergebo.problems") / "data"
+OPTIMA = Path(str(DATA / "optima.json"))
 
 Builder = Callable[..., Problem]
 
@@ -87,7 +89,7 @@ def _parameters(build: Builder) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def stored_optima() -> dict[str, Any]:
     """Values and rows found or confirmed by `python -m mergebo.problems.optima.regenerate`."""
-    stored: dict[str, Any] = json.loads((DATA / "optima.json").read_text(encoding="utf-8"))
+    stored: dict[str, Any] = json.loads(OPTIMA.read_text(encoding="utf-8"))
     return stored
 
 

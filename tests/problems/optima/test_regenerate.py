@@ -3,78 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mergebo import problems
-from mergebo.problems import registry
-from mergebo.problems.optima import regenerate
 from mergebo.problems.optima.exact import brute_force
-from mergebo.problems.optima.heuristics import anneal
-from mergebo.problems.optima.regenerate import solve
+from mergebo.problems.optima.regenerate import main, solve
 
 
 class TestRegenerate:
     """The command that computes the stored optima."""
 
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        (tmp_path / "optima.json").write_text("{}")
-        monkeypatch.setattr("mergebo.problems.registry.DATA", tmp_path)
-        registry.stored_optima.cache_clear()
-        yield
-        registry.stored_optima.cache_clear()
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        """A file without any optima."""
+        path = tmp_path / "optima.json"
+        path.write_text("{}")
+        return path
 
-    def run(self, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
-        monkeypatch.setattr("sys.argv", ["regenerate", *arguments])
-        regenerate.main()
+    def test_optima_are_stored(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        problem = problems.get("qap:nug-like(n=6,seed=4)")
+        main([problem.name], path=path)
+        assert json.loads(path.read_text()) == {}
+        main([problem.name, "--write"], path=path)
+        written = path.read_bytes()
+        stored = json.loads(written)[problem.name]
+        assert stored["proved"]
+        assert stored["value"] == brute_force(problem)[0] == problem.evaluate_rows(np.array(stored["rows"][0]))
+        main([problem.name, "--write"], path=path)
+        assert path.read_bytes() == written
+        assert f"stored {stored['value']:.10g}" in capsys.readouterr().out.splitlines()[-1]
 
-    def test_optima_are_stored_and_loaded(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        name = "qap:nug-like(n=6,seed=4)"
-        assert problems.get(name).optimum is None
-        self.run(monkeypatch, name)
-        assert json.loads((tmp_path / "optima.json").read_text()) == {}
-        self.run(monkeypatch, name, "--write")
-        written = (tmp_path / "optima.json").read_bytes()
-        problem = problems.get(name)
-        assert problem.optimum.proved
-        assert problem.optimum.value == brute_force(problem)[0] == problem.evaluate_rows(np.array(problem.optimizers[0]))
-        self.run(monkeypatch, name, "--write")
-        assert (tmp_path / "optima.json").read_bytes() == written
-        assert f"stored {problem.optimum.value:.10g}" in capsys.readouterr().out.splitlines()[-1]
-
-    def test_the_search_for_thieves_starts_from_a_tour_of_their_cities(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(regenerate, "anneal", lambda problem, **settings: anneal(problem, **settings | {"steps": 50}))
+    def test_the_search_for_thieves_starts_from_a_tour_of_their_cities(self) -> None:
         problem = problems.get("ttp:random(n=6,seed=2)")
-        value, row, proved, source = solve(problem)
+        value, row, proved, source = solve(problem, thief_steps=50)
         assert (problem.evaluate_rows(row), proved) == (value, False)
         assert source.startswith("annealed from a short tour")
 
-    def test_published_values(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_published_values(self, path: Path) -> None:
         """A published value is stored even if not reached; a value below a proved optimum is an error."""
         name = "lop:planted(n=6,seed=0,noise=0.0)"
         best = solve(problems.get(name))[0]
-        monkeypatch.setitem(regenerate.PUBLISHED, name, (best - 1, True, "a book"))
-        self.run(monkeypatch, name, "--write")
-        stored = json.loads((tmp_path / "optima.json").read_text())[name]
+        main([name, "--write"], path=path, published={name: (best - 1, True, "a book")})
+        stored = json.loads(path.read_text())[name]
         assert stored == {"value": best - 1, "proved": True, "source": "a book", "rows": []}
-        monkeypatch.setitem(regenerate.PUBLISHED, name, (best + 1, True, "a book"))
         with pytest.raises(SystemExit, match="below the proved optimum"):
-            self.run(monkeypatch, name)
+            main([name], path=path, published={name: (best + 1, True, "a book")})
 
 
 @pytest.mark.slow
-def test_optima_are_regenerated_by_their_command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_optima_are_regenerated_by_their_command(capsys: pytest.CaptureFixture[str]) -> None:
     """The command solves a problem and finds what is stored."""
-    monkeypatch.setattr("sys.argv", ["regenerate", "tsp:pcb15-1", "addition:demo"])
-    regenerate.main()
+    main(["tsp:pcb15-1", "addition:demo"])
     output = capsys.readouterr().out
     stored = problems.get("tsp:pcb15-1").optimum.value
     assert f"tsp:pcb15-1: found {stored:g} (dynamic programming); optimum {stored:g} (proved" in output

@@ -11,6 +11,7 @@ import argparse
 import itertools
 import json
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,11 @@ PUBLISHED: dict[str, tuple[float, bool, str]] = {
 """Value, whether it is proved, and its source."""
 
 
-def solve(problem: Problem, *, quick: bool = False) -> tuple[float, Rows, bool, str]:
-    """The best value and row found, whether it is proved optimal, and how. `quick`: one search instead of several."""
+def solve(problem: Problem, *, quick: bool = False, thief_steps: int = 300_000) -> tuple[float, Rows, bool, str]:
+    """The best value and row found, whether it is proved optimal, and how.
+
+    `quick`: one search instead of several. `thief_steps`: steps of annealing of a travelling thief.
+    """
     few, many = (range(1), range(1)) if quick else (range(4), range(8))
     if isinstance(problem, TSP) and problem.n <= 16:
         return *held_karp(problem.distances), True, "dynamic programming"
@@ -53,7 +57,7 @@ def solve(problem: Problem, *, quick: bool = False) -> tuple[float, Rows, bool, 
         found = [tour_search(problem.distances, seed=seed, kicks=400_000) for seed in many]
         return *min(found, key=lambda pair: pair[0]), False, "2-opt, Or-opt and kicks"
     if isinstance(problem, TTP):
-        return *_thief(problem), False, "annealed from a short tour and a good knapsack"
+        return *_thief(problem, thief_steps), False, "annealed from a short tour and a good knapsack"
     if (order := problem.space.single_permutation) is not None and order.n <= 8:
         return *brute_force(problem), True, "all orders tried"
     if isinstance(problem, Synthesis) and problem.n <= 8:
@@ -72,7 +76,7 @@ def solve(problem: Problem, *, quick: bool = False) -> tuple[float, Rows, bool, 
     return *min(found, key=lambda pair: pair[0]), False, "simulated annealing, then steepest descent"
 
 
-def _thief(problem: TTP) -> tuple[float, Rows]:
+def _thief(problem: TTP, steps: int) -> tuple[float, Rows]:
     """Annealing from a good tour in both directions with greedy knapsacks."""
     if problem.name.startswith("ttp:a280"):
         tour = np.array(get("tsp:a280").optimizers[0], np.int64)
@@ -86,34 +90,38 @@ def _thief(problem: TTP) -> tuple[float, Rows]:
         found += [np.concatenate([route, picks]) for route in (tour, tour[::-1])]
     rows = np.array(found)
     best = rows[problem.evaluate_rows(rows).argmin()]
-    _, annealed = anneal(problem, seed=0, chains=8, steps=300_000, start=best, initial_temperature=0.003)
+    _, annealed = anneal(problem, seed=0, chains=8, steps=steps, start=best, initial_temperature=0.003)
     return steepest_descent(problem, annealed)
 
 
-def main() -> None:
-    """Solve and compare; see the docstring of the module."""
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    path: Path = registry.OPTIMA,
+    published: Mapping[str, tuple[float, bool, str]] = PUBLISHED,
+) -> None:
+    """Solve and compare; see the docstring of the module. The stored optima are in the file `path`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="problems to solve; by default all without parameters")
     parser.add_argument("--write", action="store_true", help="store values that are better than the stored ones")
     parser.add_argument("--quick", action="store_true", help="run one search instead of several")
-    arguments = parser.parse_args()
-    path = Path(str(registry.DATA / "optima.json"))
+    options = parser.parse_args(arguments)
     stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     elsewhere = ("tsp:pcb442", "addition:heated")  # a published tour; a real variable without a closed-form optimum
-    names = arguments.names or [name for name in available() if "(" not in name and name not in elsewhere]
+    names = options.names or [name for name in available() if "(" not in name and name not in elsewhere]
     for position, given in enumerate(names, 1):
         start = time.perf_counter()
         problem = get(given)
         name = problem.name  # with all parameters, the key of the stored values
-        value, row, proved, source = solve(problem, quick=arguments.quick)
+        value, row, proved, source = solve(problem, quick=options.quick)
         record: dict[str, Any] = {"value": value, "proved": proved, "source": source, "rows": [np.asarray(row).tolist()]}
-        if name in PUBLISHED:
-            published, published_proved, origin = PUBLISHED[name]
-            if value < published and published_proved:
-                raise SystemExit(f"{name}: found {value:g}, below the proved optimum {published:g}: the problem is wrong")
-            if value >= published:
-                reached = record["rows"] if value == published else []
-                record = {"value": published, "proved": published_proved, "source": origin, "rows": reached}
+        if name in published:
+            best, best_proved, origin = published[name]
+            if value < best and best_proved:
+                raise SystemExit(f"{name}: found {value:g}, below the proved optimum {best:g}: the problem is wrong")
+            if value >= best:
+                reached = record["rows"] if value == best else []
+                record = {"value": best, "proved": best_proved, "source": origin, "rows": reached}
         before = stored.get(name, {"value": np.inf, "proved": False, "rows": []})
         print(
             f"[{position}/{len(names)}] {name}: found {value:.10g} ({source}); "
@@ -126,7 +134,7 @@ def main() -> None:
             before["proved"],
             len(before["rows"]),
         )
-        if arguments.write and better:
+        if options.write and better:
             stored[name] = record
             lines = (f"{json.dumps(key)}: {json.dumps(stored[key])}" for key in sorted(stored))
             path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
