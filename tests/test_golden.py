@@ -12,6 +12,7 @@ import json
 import shlex
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -203,6 +204,16 @@ for problem in ("tsp:random(n=10,seed=3)", "qap:nug12", "lop:planted(n=12,seed=3
     CASES[f"explain {problem}"] = lambda problem=problem: explained_problem(problem, 60)
 
 
+def test_all_stored_traces_are_compared() -> None:
+    stored = {
+        group: set(json.loads((GOLDEN / f"{group}.json").read_text())) for group in ("traces", "explanations", "commands")
+    }
+    explanations = {name for name in CASES if name.startswith("explain")}
+    assert stored["traces"] == set(CASES) - explanations
+    assert stored["explanations"] == explanations
+    assert stored["commands"] == {*COMMANDS, "optuna", *(f"study {study}" for _, study in STUDIES_BEFORE)}
+
+
 def write(group: str, found: dict[str, Any]) -> None:
     text = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in sorted(found.items()))
     (GOLDEN / f"{group}.json").write_text(f"{{\n{text}\n}}\n")
@@ -289,7 +300,30 @@ COMMANDS = {
         methods --json
         problems --json
     """,
+    "program": """
+        optimize --items base,acid,salt,water,dye --before water:acid --real heat=20:80 --initial 4 --budget 7 --seed 3 \\
+            --command PROGRAM --json
+        show --json
+        best --json
+        export --out results.csv
+        plot convergence --out values.svg --json
+        new copy --items base,acid,salt,water,dye --real heat=20:80 --method random
+        ask --study copy
+        tell 0 1.5 --study copy --json
+        ask --study copy
+        fail 1 --study copy --json
+        import results.csv --study copy --json
+        import results.csv --study copy --json
+        show --study copy --json
+        show --json
+    """,
 }
+
+PROGRAM = """
+import sys
+*order, heat = sys.argv[1:]
+print("loss:", order.index("water") + 2 * order.index("dye") + (float(heat) - 50) ** 2 / 400)
+"""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -301,17 +335,21 @@ def test_commands(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The JSON output of the command line. Descriptions of methods may be reworded, so only their names are compared."""
+    if "plot" in COMMANDS[name]:
+        pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
-    printed = []
-    for line in COMMANDS[name].replace("\\\n", "").strip().splitlines():
+    (tmp_path / "loss.py").write_text(PROGRAM)
+    program = shlex.quote(f"{shlex.quote(sys.executable)} loss.py {{order}} {{heat}}")
+    printed: list[Any] = []
+    for line in COMMANDS[name].replace("\\\n", "").replace("PROGRAM", program).strip().splitlines():
         monkeypatch.setattr("sys.argv", ["mergebo", *shlex.split(line)])
         with pytest.raises(SystemExit) as exited:
             main()
         out, err = capsys.readouterr()
         assert exited.value.code in (0, None), err
         if "--json" in line:
-            found = json.loads(out)
-            printed.append(sorted(found) if line.strip().startswith("methods") else found)
+            found = [json.loads(each) for each in out.splitlines()]
+            printed += [sorted(*found)] if line.strip().startswith("methods") else found
     check("commands", name, printed, request.config)
 
 
@@ -329,15 +367,16 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("storage", "study"),
-    [
-        ("sqlite:///command.db", "mixed"),
-        ("sqlite:///command.db", "rounds"),
-        ("sqlite:///command.db", "several"),
-        ("journal:///journal.log", "study"),
-    ],
-)
+STUDIES_BEFORE = [
+    ("sqlite:///command.db", "mixed"),
+    ("sqlite:///command.db", "rounds"),
+    ("sqlite:///command.db", "several"),
+    ("journal:///journal.log", "study"),
+]
+"""Storage and name of the studies that the command line made."""
+
+
+@pytest.mark.parametrize(("storage", "study"), STUDIES_BEFORE)
 def test_studies_of_earlier_versions_continue(
     storage: str,
     study: str,
