@@ -72,7 +72,7 @@ oldest: $(READY)  ## run the tests with the oldest versions that pyproject.toml 
 	$(BIN)/python .ci/oldest > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt \
 	  -e '.[all,testing]' ioh pytest-xdist
-	@# Old versions use, and warn of, what has since been changed elsewhere: that is no failure here.
+	@# Old versions call deprecated functions of each other; these warnings are not errors here.
 	$(ONE_THREAD) NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/$(PYTEST) \
 	  -W ignore::DeprecationWarning $(TESTS)
 

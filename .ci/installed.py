@@ -69,8 +69,8 @@ run("mergebo", "tell", "5", "-82.1")
 best = json.loads(run("mergebo", "best", "--json"))
 assert best == asked | {"state": "done", "value": -82.1}, (best, asked)
 
-said = run("mergebo", "plot", status=2)
-assert "matplotlib is not installed; get it with: pip install 'mergebo[plot]'" in " ".join(said.split()), said
-said = run("mergebo", "bench", "run", "--suite", "smoke", "--methods", "pymoo-ga", "--out", "runs", status=2)
-assert "pymoo is not installed; get it with: pip install 'mergebo[bench]'" in " ".join(said.split()), said
+printed = run("mergebo", "plot", status=2)
+assert "matplotlib is not installed; get it with: pip install 'mergebo[plot]'" in " ".join(printed.split()), printed
+printed = run("mergebo", "bench", "run", "--suite", "smoke", "--methods", "pymoo-ga", "--out", "runs", status=2)
+assert "pymoo is not installed; get it with: pip install 'mergebo[bench]'" in " ".join(printed.split()), printed
 print(f"mergebo {mb.__version__}: the wheel works")
