@@ -1,4 +1,4 @@
-"""Decorators for what will be removed and for what may still change.
+"""Decorators for deprecated and experimental names.
 
 Both put a notice below the first paragraph of the docstring, and warn at each use; the warning points to the caller's line.
 Creating an instance of a class and defining a subclass are uses. The decorators go above `@dataclass`, but below
@@ -22,7 +22,7 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 
 
 def deprecated(*, since: str, removed_in: str, instead: str | None = None) -> Callable[[Target], Target]:
-    """Mark a function, method or class that a later version will not have.
+    """Mark a function, method or class that a later version removes.
 
     `since` is the version that deprecates it, such as "0.2"; `removed_in` is the one without it, such as "0.4"; `instead` is
     what to use, as users write it.

@@ -246,7 +246,7 @@ def read_records(folder: str | Path) -> list[Record]:
 
 
 def missing_seeds(runs: CaseRuns, seeds: Sequence[int]) -> dict[str, list[int]]:
-    """By method, those of the seeds that it was not run with on the case."""
+    """By method, the seeds with which it was not run on the case."""
     missing = {method: [seed for seed in seeds if seed not in present] for method, present in runs.records.items()}
     return {method: lacking for method, lacking in missing.items() if lacking}
 

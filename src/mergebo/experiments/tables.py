@@ -49,7 +49,7 @@ class Table:
                 raise ShapeError(f"the table {self.title!r} has {len(self.header)} columns, got the row {row}")
 
     def titled(self, more: str) -> Table:
-        """The same table with more in its title."""
+        """The same table with `more` in brackets after its title."""
         return replace(self, title=f"{self.title} ({more})")
 
     def markdown(self) -> str:

@@ -81,7 +81,7 @@ QUANTITIES = {"celsius": Real(20, 80), "minutes": Real(1, 60, log=True), "cataly
 class Synthesis(OrderOfAddition):
     """`OrderOfAddition` with three quantities: temperature, time between additions, and amount of catalyst.
 
-    The optimum of each quantity depends on the order: each reagent increases it the more, the later it is added. The loss
+    The optimum of each quantity depends on the order: a reagent increases it more the later it is added. The loss
     grows with the squared distance from the optimum, relative to the range of the quantity. Hot mixtures interact less: the
     loss by pairs is scaled from 120 % (cold) to 60 % (hot).
     """

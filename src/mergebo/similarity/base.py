@@ -1,4 +1,4 @@
-"""What a similarity of orders is, and how its scans of neighbourhoods go through many rows."""
+"""The base class of similarities, and neighbourhood scans in blocks of rows."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class SpearmanRho(Similarity):
 
     @property
     def max_distance(self) -> float:
-        """Between an order and its reverse; of partial orders, an upper bound."""
+        """The distance of an order to its reverse; for partial orders, an upper bound."""
         k = self.choose
         return max(1.0, spearman_rho.maximum(self.n)) if k is None else k * (k + 1) * (2 * k + 1) / 3
 

@@ -93,7 +93,10 @@ class Product:
     def of(
         cls, space: SearchSpace, orders: Callable[[int], Similarity], choices: Callable[[int], Similarity] = BinarySimilarity
     ) -> Product:
-        """`orders(n)` for each order of n items, `choices(count)` for binary vectors, the default of each other variable."""
+        """The product of the similarity of each variable: `orders(n)` of an order, `choices(count)` of a binary vector.
+
+        Other variables have those that are registered as `default_similarity`.
+        """
         return cls(space, {name: default_similarity(each, orders, choices) for name, each in space.variables.items()})
 
     def combined(self, how: Combination) -> Product | Sum:
