@@ -19,8 +19,8 @@ PACKAGES = sorted(".".join(path.parent.relative_to(SOURCE.parent).parts) for pat
 LAYERS = [
     ["_typing", "_arrays", "_progress", "errors", "_deprecation", "_timing", "_threads"],
     ["compiled", "_names"],
-    ["permutations", "distances"],
-    ["spaces", "sorting", "neighbours", "beliefs"],
+    ["permutations", "distances", "neighbours"],
+    ["spaces", "sorting", "beliefs"],
     ["problems"],
     ["similarity"],
     ["transforms"],
