@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,19 @@ def test_only_cyclic_orders_get_an_embedding_although_other_structures_have_all_
         without = {name: (model, 0.0 if STRUCTURES[name].embeddable else 1.0) for name, (model, _) in found.items()}
         assert models.select(known, found) is not None
         assert (models.select(known, without) is not None) is expected
+
+
+@pytest.mark.slow
+def test_an_order_that_is_the_only_variable_of_a_space_has_an_embedding() -> None:
+    """As studies of the command line have it: the same model as of a `PermutationSpace`."""
+    known = make_dataset("tsp:random(n=10,seed=1)", 70)
+    named = replace(known, space=mb.Space(route=mb.Permutation(10)))
+    models = [EmbeddingModels().select(each, EmbeddingModels().structures.weigh(each)) for each in (known, named)]
+    means = [model.predict(known.rows[:5])[0] for model in models if model is not None]
+    assert len(means) == 2
+    np.testing.assert_array_equal(*means)
+    mixed = replace(known, space=mb.Space(route=mb.Permutation(9), count=mb.Integer(0, 9)))
+    assert EmbeddingModels().select(mixed, {}) is None
 
 
 @pytest.mark.parametrize("directed", [False, True])
