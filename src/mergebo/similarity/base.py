@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,18 @@ class Similarity(ABC):
                 "auto, bops-h, spearman, turbo and methods without a model support these"
             )
         return self
+
+
+@dataclass(frozen=True)
+class PartialOrderSimilarity(Similarity):
+    """A similarity of orders of n items that is also defined if only some of them are chosen."""
+
+    n: int
+    choose: int | None = None
+    """The number of items in an order; all if None."""
+
+    def for_variable(self, variable: Permutation) -> Similarity:
+        return replace(self, choose=variable.choose)
 
 
 def ranks(orders: Rows, choose: int | None) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,13 @@ from mergebo.compiled.displacement import slot_steps, square_steps
 from mergebo.distances import cross_displacements, cross_squares, footrule, spearman_rho
 from mergebo.neighbours import exchange_sequence, move_slots
 from mergebo.permutations import invert
-from mergebo.similarity.base import WALK_ENTRIES, Similarity, blocks, columns, ranks, scanned
-from mergebo.spaces import Permutation
+from mergebo.similarity.base import WALK_ENTRIES, PartialOrderSimilarity, blocks, columns, ranks, scanned
 
 __all__ = ["Footrule", "SpearmanRho"]
 
 
-class TruncatedDisplacement(Similarity):
+class TruncatedDisplacement(PartialOrderSimilarity):
     """Orders are similar if items are displaced little; displacements by more than `reach` slots count as `reach`."""
-
-    n: int
-    choose: int | None
-    """The number of items in an order; all if None."""
 
     @property
     @abstractmethod
@@ -49,12 +44,6 @@ class TruncatedDisplacement(Similarity):
 class Footrule(TruncatedDisplacement):
     """Spearman's footrule on ranks: displacements are not truncated."""
 
-    n: int
-    choose: int | None = None
-
-    def for_variable(self, variable: Permutation) -> Similarity:
-        return replace(self, choose=variable.choose)
-
     @property
     def reach(self) -> int:
         return self.n
@@ -68,18 +57,11 @@ class Footrule(TruncatedDisplacement):
 
 
 @dataclass(frozen=True)
-class SpearmanRho(Similarity):
+class SpearmanRho(PartialOrderSimilarity):
     """Orders are similar if their ranks correlate: squared displacements, as in Spearman's rho.
 
     With a long lengthscale this becomes a linear kernel, in which each item has its own effect per slot.
     """
-
-    n: int
-    choose: int | None = None
-    """The number of items in an order; all if None."""
-
-    def for_variable(self, variable: Permutation) -> Similarity:
-        return replace(self, choose=variable.choose)
 
     @property
     def max_distance(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from mergebo._typing import Floats, Rows, Singles
 from mergebo.distances import cross_mismatches, hamming
 from mergebo.similarity.base import Similarity, blocks, ranks
 from mergebo.similarity.displacement import TruncatedDisplacement, displacement_changes
-from mergebo.spaces import Permutation
 
 __all__ = ["ARDPositions", "Positions"]
 
@@ -19,12 +18,6 @@ __all__ = ["ARDPositions", "Positions"]
 @dataclass(frozen=True)
 class Positions(TruncatedDisplacement):
     """Orders are similar if most slots hold the same item: all displacements count the same."""
-
-    n: int
-    choose: int | None = None
-
-    def for_variable(self, variable: Permutation) -> Similarity:
-        return replace(self, choose=variable.choose)
 
     @property
     def reach(self) -> int:
