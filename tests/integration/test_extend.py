@@ -38,7 +38,7 @@ def test_only_python_files_are_run(path: str) -> None:
 
 
 def test_suites_are_collected() -> None:
-    assert {"TestBubble", "TestEndsKernel", "TestQueue", "TestNearTheBest"} <= globals().keys()
+    assert {"TestBubble", "TestEndsKernel", "TestQueue", "TestWeekday", "TestNearTheBest"} <= globals().keys()
 
 
 SLOW_AT_FIRST = """

@@ -69,8 +69,8 @@ class SearchSpace(ABC):
 
     @cached_property
     def reals(self) -> dict[str, Real]:
-        """The real variables by name."""
-        return {name: each for name, each in self.variables.items() if isinstance(each, Real)}
+        """The real variables by name; not those of subclasses, whose similarity may be another one."""
+        return {name: each for name, each in self.variables.items() if type(each) is Real}
 
     @cached_property
     def slices(self) -> dict[str, slice]:
