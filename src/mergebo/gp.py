@@ -15,6 +15,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import strmm
 
 from mergebo._typing import Floats, Rows
+from mergebo.errors import UnsupportedError
 from mergebo.hyperparameters import (
     MIN_NOISE,
     Hyperparameters,
@@ -252,6 +253,8 @@ class GP:
         BoTorch's noise is either learned or fixed: if it was given for some values only, the learned noise of the others is
         fixed, too.
         """
+        if self.mean_function is not None:
+            raise UnsupportedError("a model with a mean function cannot be converted; use a mean module of GPyTorch")
         from mergebo.kernels.botorch import to_botorch
 
         return to_botorch(self)

@@ -12,7 +12,6 @@ from mergebo.mean import PathLengthMean
 from mergebo.similarity import Positions, Product
 
 
-@pytest.mark.needs_torch
 def test_mean_functions_are_not_exported() -> None:
     space = mb.PermutationSpace(5)
     rows = space.sample_rows(6, seed=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from mergebo.errors import UnsupportedError, extra
+from mergebo.errors import extra
 from mergebo.gp import GP
 from mergebo.hyperparameters import MIN_NOISE, outputscale_prior
 from mergebo.kernels.similarity import product_kernel
@@ -22,8 +22,6 @@ __all__: list[str] = []
 
 def to_botorch(model: GP) -> SingleTaskGP:
     """The same model as a BoTorch `SingleTaskGP`; see `GP.to_botorch`."""
-    if model.mean_function is not None:
-        raise UnsupportedError("a model with a mean function cannot be converted; use a mean module of GPyTorch")
     scale_prior = LogNormalPrior(*outputscale_prior(len(model.terms)))
     scaled = [ScaleKernel(product_kernel(term), outputscale_prior=scale_prior) for term in model.similarity.terms]
     targets = torch.from_numpy(model.y).unsqueeze(-1)

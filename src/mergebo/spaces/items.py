@@ -29,10 +29,10 @@ class Items:
         """The number of an item; the first of several equal ones."""
         if type(item) in PLAIN and item in self._first:
             return self._first[item]
-        try:
-            return self.names.index(item)
-        except (ValueError, TypeError):  # Decimal refuses to be compared with integers of NumPy
-            raise unknown_choice(what, item, map(str, self.names)) from None
+        for number, name in enumerate(self.names):
+            if _is_same(name, item):
+                return number
+        raise unknown_choice(what, item, map(str, self.names))
 
     def numbers(self, points: Any) -> Any:
         """Item numbers of names in arbitrarily nested lists."""
@@ -55,7 +55,7 @@ class Items:
 
     def copies_of(self, item: Any, what: str) -> tuple[int, ...]:
         """The numbers of an item, several if it repeats; `what` says in an error where the item is named."""
-        found = tuple(k for k, name in enumerate(self.names) if name == item)
+        found = tuple(k for k, name in enumerate(self.names) if _is_same(name, item))
         if not found or isinstance(item, bool):
             raise unknown_choice(f"an item of {what}", item, map(str, self.names))
         return found
@@ -87,3 +87,11 @@ class Items:
             hint = f"; missing: {', '.join(missing)}" if hint_missing else ""
             name = self.names[item]
             raise NotAPermutationError(f"{name!r} occurs {counts[item]} times, at most {most[item]} allowed{hint}")
+
+
+def _is_same(name: Any, item: Any) -> bool:
+    """Whether two names are equal or the same object; not if comparing them is an error, as of `Decimal` and `np.int64`."""
+    try:
+        return name is item or bool(name == item)
+    except (TypeError, ValueError):
+        return False
