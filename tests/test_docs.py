@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -48,13 +49,14 @@ def test_code_in_documents_runs(document: Path, tmp_path: Path, monkeypatch: pyt
     """The Python blocks of a document run in order, in one namespace."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
-        try:
-            exec(compile(block, str(document), "exec"), namespace)
-        except ImportError as error:
-            if document.name in TORCH_PAGES and find_spec("torch") is None:
-                pytest.skip(f"the rest needs the extra torch: {error}")
-            raise
+    with patch.dict(METHODS):  # names given to methods are for this page alone
+        for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
+            try:
+                exec(compile(block, str(document), "exec"), namespace)
+            except ImportError as error:
+                if document.name in TORCH_PAGES and find_spec("torch") is None:
+                    pytest.skip(f"the rest needs the extra torch: {error}")
+                raise
 
 
 @pytest.mark.slow
