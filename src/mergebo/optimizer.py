@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
@@ -106,8 +106,7 @@ class Optimizer:
         self.initial = initial
         self.design = design
         self._initial_design = InitialDesign(initial, design)
-        self._generators = [np.random.default_rng([seed, k]) for k in range(2)]
-        """That of the initial design, and that of the method."""
+        self._generators = _generators(seed)
         self._log = TrialLog(space, objectives)
         self._start = [self._row(point) for point in start]
         self._cache = Cache()
@@ -115,7 +114,7 @@ class Optimizer:
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All trials, in the order in which they were asked for or added."""
-        return tuple(self._log.trials)
+        return tuple(self._log.trials())
 
     @property
     def method_name(self) -> str:
@@ -134,10 +133,14 @@ class Optimizer:
         """
         if self.objectives > 1:
             raise UnsupportedError(f"no single trial is best in {self.objectives} objectives; see pareto")
-        done = [trial for trial in self._log.trials if trial.state == "done"]
-        if self.noisy and done:
-            done = list(self._recommendations())
-        return min(done, key=lambda trial: float(self._signs[0] * trial.value)) if done else None
+        done, values, _ = self._log.results()
+        if not done:
+            return None
+        if self.noisy:
+            return min(self._recommendations(), key=lambda trial: float(self._signs[0] * trial.value))
+        # The first of equal values is that of the trial that was asked for first, not of the one that was finished first.
+        best = min(zip((self._signs[0] * values[:, 0]).tolist(), done, strict=True))
+        return self._log.trial(best[1])
 
     @property
     def pareto(self) -> ParetoFront:
@@ -146,7 +149,7 @@ class Optimizer:
         If values are noisy, points are compared by their posterior means, which are also the values given.
         """
         done, values, _ = self._log.results()
-        trials = self._recommendations() if self.noisy and done else [self._log.trials[k] for k in done]
+        trials = self._recommendations() if self.noisy and done else [self._log.trial(k) for k in done]
         compared = np.array([self._signs * trial.value for trial in trials]).reshape(len(trials), self.objectives)
         front = [trials[k] for k in np.flatnonzero(non_dominated(compared))]
         front.sort(key=lambda trial: (float(np.ravel(trial.value)[0]), trial.id))
@@ -165,7 +168,7 @@ class Optimizer:
         as_value = self._log.as_value
         return [
             Recommendation(
-                **vars(self._log.trials[done[index]])
+                **vars(self._log.trial(done[index]))
                 | {"value": as_value(self._signs * means[index]), "std": as_value(deviations[index])},
                 measurements=measurements[rows[index]],
             )
@@ -193,12 +196,32 @@ class Optimizer:
                 if not trials:
                     raise
                 break  # the trials added so far must not be lost
-            trials += [self._log.add(row) for row in rows]
+            trials += [self._log.trial(self._log.add(row)) for row in rows]
         return trials
+
+    # Studies keep trials elsewhere. They ask for rows, with one optimizer and its fitted models for all their proposals.
+
+    def _with_trials(self, log: TrialLog, seed: int) -> Optimizer:
+        """The same as if it were new, with another seed and other trials; what was computed so far is shared."""
+        other = copy.copy(self)
+        other.seed, other._generators, other._log = seed, _generators(seed), log
+        other.noisy = self.noisy or any(each is not None for each in log.noise_stds)
+        return other
+
+    def _independent(self) -> Optimizer:
+        """The same, sharing nothing that changes."""
+        other = self._with_trials(self._log.copy(), self.seed)
+        other._cache = Cache()
+        return other
+
+    @one_blas_thread()
+    def _next_row(self) -> Rows:
+        """The row of the next trial, which is not added."""
+        return self._propose(1)[0]
 
     def attach(self, point: Any) -> Trial:
         """A pending trial of a point chosen elsewhere. `ask` takes it into account; `tell` its value as for any other."""
-        return self._log.add(self._row(point))
+        return self._log.trial(self._log.add(self._row(point)))
 
     def _propose(self, count: int) -> Sequence[Rows]:
         """Between one and `count` rows."""
@@ -206,7 +229,7 @@ class Optimizer:
             if not self._log.indices_of(row):
                 return [row]
         design_rng, rng = self._generators
-        number = len(self._log.trials)
+        number = len(self._log)
         if number < self.initial:
             return [self._initial_design.row(number, self._history(), design_rng)]
         if self.objectives > 1:  # random weights for every trial distribute a batch along the front
@@ -225,31 +248,25 @@ class Optimizer:
         row = None if isinstance(trial, Trial | str | bytes) or not isinstance(trial, _POINT_TYPES) else self._row(trial)
         index = self._log.pending_index(trial) if row is None else self._observed_index(row, noise_std)
         what = f"trial {index}" if index is not None else f"the point {trial}"
-        numbers = self._log.read_value(value, f"the value of {what}")
-        stds = None if noise_std is None else self._log.read_value(noise_std, f"the noise of {what}")
-        if stds is not None and not all(math.isfinite(each) and each >= 0 for each in stds):
-            raise TrialError(f"the noise of {what} must be a finite standard deviation, at least 0, got {noise_std!r}")
+        state, number, noise = self._log.outcome(value, noise_std, what)
         if index is None:
             assert row is not None
-            index = self._log.add(row).id
-        if not all(map(math.isfinite, numbers)):
+            index = self._log.add(row)
+        if state == "failed":
             logger.info("trial %d failed: its value is %s", index, value)
-            self.fail(index)
-            return
-        noise = None if stds is None else self._log.as_value(np.array(stds))
-        self._log.finish(index, "done", self._log.as_value(np.array(numbers)), noise)
-        self.noisy = self.noisy or stds is not None
+        self._log.finish(index, state, number, noise)
+        self.noisy = self.noisy or noise is not None
 
     def _observed_index(self, row: Rows, noise_std: Any) -> int | None:
         """The pending trial of a row, if there is one; an error if the row has an exact value already."""
         same = self._log.indices_of(row)
         for k in same:
-            if self._log.trials[k].state == "pending":
+            if self._log.states[k] == "pending":
                 return k
         for k in same:
-            if self._log.trials[k].state == "done" and not self.noisy and noise_std is None:
+            if self._log.states[k] == "done" and not self.noisy and noise_std is None:
                 raise TrialError(
-                    f"the point of trial {k} has the value {self._log.trials[k].value} already; if measurements differ, use "
+                    f"the point of trial {k} has the value {self._log.values[k]} already; if measurements differ, use "
                     "Optimizer(..., noisy=True)"
                 )
         return None
@@ -331,6 +348,11 @@ class Optimizer:
         from mergebo.state import restored
 
         return restored(cls, state, method=method, heuristic=heuristic, where=where)
+
+
+def _generators(seed: int) -> list[np.random.Generator]:
+    """The generator of the initial design, and that of the method."""
+    return [np.random.default_rng([seed, k]) for k in range(2)]
 
 
 def _exponents(values: Floats) -> NDArray[np.int64]:

@@ -59,11 +59,11 @@ def state_of(optimizer: Optimizer) -> dict[str, Any]:
         "trials": [
             {
                 "row": row.tolist(),
-                "state": trial.state,
-                "value": _as_json(trial.value),
-                "noise": _as_json(trial.noise_std),
+                "state": state,
+                "value": _as_json(value),
+                "noise": _as_json(noise_std),
             }
-            for row, trial in zip(log.rows, log.trials, strict=True)
+            for row, state, value, noise_std in zip(log.rows, log.states, log.values, log.noise_stds, strict=True)
         ],
     }
 
@@ -85,7 +85,7 @@ def restored(
         for trial in state["trials"]:
             _add_trial(made, trial)
         log = made._log
-        done = [trial.id for trial in log.trials if trial.state != "pending"]
+        done = [index for index, each in enumerate(log.states) if each != "pending"]
         if any(type(k) is not int for k in state["finished"]) or sorted(state["finished"]) != done:
             raise ArgumentError(f"finished trials are {done}, but the state has {state['finished']}")
         log.finished = list(state["finished"])
@@ -143,7 +143,7 @@ def _made(
 
 def _add_trial(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     """Add a trial of a saved state, or raise an error if it is inconsistent."""
-    number = len(optimizer.trials)
+    number = len(optimizer._log)
     row = _saved_row(optimizer, saved["row"], f"trial {number}")
     state, value = saved["state"], saved["value"]
     if state not in get_args(State):
@@ -155,7 +155,7 @@ def _add_trial(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
         optimizer.fail(number)
     elif state == "done":
         optimizer.tell(number, value, noise_std=saved.get("noise"))
-        if optimizer.trials[number].state != "done":
+        if optimizer._log.states[number] != "done":
             raise ArgumentError(f"trial {number} has the value {value!r}, which is not finite")
 
 

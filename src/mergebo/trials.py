@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -45,24 +46,75 @@ class Recommendation(Trial):
 
 
 class TrialLog:
-    """All trials of a run with their rows, and the order in which they were finished."""
+    """All trials of a run as rows with their outcomes, and the order in which they were finished.
+
+    Points, which only users see, are decoded when a `Trial` is asked for.
+    """
 
     def __init__(self, space: SearchSpace, objectives: int) -> None:
         self.space = space
         self.objectives = objectives
-        self.trials: list[Trial] = []
         self.rows: list[Rows] = []
+        self.states: list[State] = []
+        self.values: list[Any] = []
+        self.noise_stds: list[Any] = []
         self.finished: list[int] = []
         """Indices of finished trials, in the order in which they were finished."""
         self._indices: dict[bytes, list[int]] = {}
+        self._trials: dict[int, Trial] = {}
+        """The trials that were asked for since they last changed."""
 
-    def add(self, row: Rows) -> Trial:
-        """A new pending trial."""
-        trial = Trial(len(self.trials), self.space.decode(row))
-        self.trials.append(trial)
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def trial(self, index: int) -> Trial:
+        """A trial with its point."""
+        if index not in self._trials:
+            outcome = self.states[index], self.values[index], self.noise_stds[index]
+            self._trials[index] = Trial(index, self.space.decode(self.rows[index]), *outcome)
+        return self._trials[index]
+
+    def trials(self) -> list[Trial]:
+        """All trials with their points."""
+        return [self.trial(index) for index in range(len(self))]
+
+    def add(self, row: Rows) -> int:
+        """Add a pending trial; returns its index."""
+        index = len(self)
         self.rows.append(row)
-        self._indices.setdefault(row.tobytes(), []).append(trial.id)
-        return trial
+        self.states.append("pending")
+        self.values.append(None)
+        self.noise_stds.append(None)
+        self._indices.setdefault(row.tobytes(), []).append(index)
+        return index
+
+    def finish(self, index: int, state: State, value: Any = None, noise_std: Any = None) -> None:
+        """Record the outcome of a pending trial."""
+        self.states[index], self.values[index], self.noise_stds[index] = state, value, noise_std
+        if index in self._trials:  # the point need not be decoded again
+            self._trials[index] = replace(self._trials[index], state=state, value=value, noise_std=noise_std)
+        self.finished.append(index)
+
+    def truncate(self, count: int) -> None:
+        """Remove all trials but the first ones."""
+        for index in range(len(self) - 1, count - 1, -1):
+            same = self._indices[self.rows[index].tobytes()]
+            same.pop()
+            if not same:
+                del self._indices[self.rows[index].tobytes()]
+            self._trials.pop(index, None)
+        for column in (self.rows, self.states, self.values, self.noise_stds):
+            del column[count:]
+        self.finished = [index for index in self.finished if index < count]
+
+    def copy(self) -> TrialLog:
+        """The same trials in a log of their own."""
+        other = TrialLog(self.space, self.objectives)
+        for row in self.rows:
+            other.add(row)
+        other.states, other.values, other.noise_stds = [*self.states], [*self.values], [*self.noise_stds]
+        other.finished = [*self.finished]
+        return other
 
     def indices_of(self, row: Rows) -> list[int]:
         """The trials of a row."""
@@ -71,18 +123,13 @@ class TrialLog:
     def pending_index(self, trial: Any) -> int:
         """The index of a pending trial, given itself or its id; an error if there is none."""
         index = trial.id if isinstance(trial, Trial) else trial
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self.trials):
-            raise TrialError(f"unknown trial {trial!r}; trials are 0..{len(self.trials) - 1}")
-        found = self.trials[index]
-        if found.state != "pending":
-            hint = "; to add another measurement, tell its point" if found.state == "done" else ""
-            raise TrialError(f"trial {index} is already {found.state} (value {found.value}); nothing was changed{hint}")
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self):
+            raise TrialError(f"unknown trial {trial!r}; trials are 0..{len(self) - 1}")
+        state = self.states[index]
+        if state != "pending":
+            hint = "; to add another measurement, tell its point" if state == "done" else ""
+            raise TrialError(f"trial {index} is already {state} (value {self.values[index]}); nothing was changed{hint}")
         return index
-
-    def finish(self, index: int, state: State, value: Any = None, noise_std: Any = None) -> None:
-        """Record the outcome of a pending trial."""
-        self.trials[index] = replace(self.trials[index], state=state, value=value, noise_std=noise_std)
-        self.finished.append(index)
 
     def rows_at(self, which: Iterable[int]) -> Rows:
         """The rows of some trials, `(count, width)`."""
@@ -91,15 +138,15 @@ class TrialLog:
 
     def in_state(self, state: State) -> list[int]:
         """Indices of the trials in a state: finished ones in the order in which they were finished."""
-        every = [trial.id for trial in self.trials] if state == "pending" else self.finished
-        return [k for k in every if self.trials[k].state == state]
+        every = range(len(self)) if state == "pending" else self.finished
+        return [k for k in every if self.states[k] == state]
 
     def results(self) -> tuple[list[int], Floats, Floats | None]:
         """Trials that are done in the order of observation, their values and their noise, `(count, objectives)`."""
         done = self.in_state("done")
         shape = len(done), self.objectives
-        values = np.array([self.trials[k].value for k in done], np.float64).reshape(shape)
-        given = [self.trials[k].noise_std for k in done]
+        values = np.array([self.values[k] for k in done], np.float64).reshape(shape)
+        given = [self.noise_stds[k] for k in done]
         unknown = self.as_value(np.full(self.objectives, np.nan))
         noise_std = np.array([unknown if each is None else each for each in given], np.float64).reshape(shape)
         return done, values, None if all(each is None for each in given) else noise_std
@@ -108,7 +155,17 @@ class TrialLog:
         """Numbers as a trial holds them: one, or a tuple with several objectives."""
         return tuple(numbers.tolist()) if self.objectives > 1 else float(numbers[0])
 
-    def read_value(self, value: Any, what: str) -> list[float]:
+    def outcome(self, value: Any, noise_std: Any, what: str) -> tuple[State, Any, Any]:
+        """State, value and noise that a trial has after an observation; a value that is not finite is a failure."""
+        numbers = self._read_value(value, f"the value of {what}")
+        noise = None if noise_std is None else self._read_value(noise_std, f"the noise of {what}")
+        if noise is not None and not all(math.isfinite(each) and each >= 0 for each in noise):
+            raise TrialError(f"the noise of {what} must be a finite standard deviation, at least 0, got {noise_std!r}")
+        if not all(map(math.isfinite, numbers)):
+            return "failed", None, None
+        return "done", self.as_value(np.array(numbers)), None if noise is None else self.as_value(np.array(noise))
+
+    def _read_value(self, value: Any, what: str) -> list[float]:
         """A value, or one for each objective, as floats."""
         several = self.objectives > 1
         try:
