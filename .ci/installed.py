@@ -26,11 +26,11 @@ assert run("mergebo", "--version") == f"mergebo {version('mergebo')}\n"
 assert "optimize" in run("mergebo", "--help")
 
 EXTRAS = {
-    "mergebo.cli.pictures": "plot",
     "mergebo.experiments.figures": "plot",
     "mergebo.kernels": "torch",
     "mergebo.plots.explanation": "plot",
     "mergebo.plots.pareto": "plot",
+    "mergebo.plots.study": "plot",
     "mergebo.testing": "testing",
 }
 """Modules and packages that need more than is installed here, each with the extra that it asks for."""

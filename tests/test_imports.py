@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "mergebo"
 PACKAGES = sorted(".".join(path.parent.relative_to(SOURCE.parent).parts) for path in SOURCE.rglob("__init__.py"))
 
 LAYERS = [
-    ["_typing", "_arrays", "_progress", "errors", "_deprecation", "_timing", "_threads"],
+    ["_typing", "_arrays", "_progress", "errors", "_deprecation", "_timing", "_threads", "_text"],
     ["compiled", "_names"],
     ["permutations", "distances", "neighbours"],
     ["spaces", "sorting", "beliefs"],
@@ -32,6 +32,7 @@ LAYERS = [
     ["explain", "plots", "pareto"],
     ["optimizer", "state"],
     ["_minimize"],
+    ["studies"],
     ["testing", "integrations"],
     ["experiments"],
     ["cli"],
@@ -196,7 +197,7 @@ for use in (
         ("pymoo", "mb.experiments.jobs.check_method('pymoo-ga')", "mergebo[bench]"),
         ("jinja2", "from mergebo.experiments.report import report; report('.')", "mergebo[bench]"),
         ("joblib", "mb.experiments.run_jobs([], folder)", "mergebo[bench]"),
-        ("matplotlib", "from mergebo.cli import pictures", "mergebo[plot]"),
+        ("matplotlib", "from mergebo.plots import study", "mergebo[plot]"),
         ("matplotlib", "from mergebo.experiments import figures", "mergebo[plot]"),
         ("matplotlib", "from mergebo.plots import explanation", "mergebo[plot]"),
         ("matplotlib", "front.plot()", "mergebo[plot]"),

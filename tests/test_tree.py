@@ -16,10 +16,6 @@ THEMES = {
     "test_release.py": "workflows and release notes",
     "test_tree.py": "this file",
     "test_words.py": "the terms of the field",
-    # Tests of modules of cli/ and integrations/, in one file each.
-    "test_optuna.py": "the sampler for Optuna",
-    "test_program.py": "programs that evaluate points",
-    "test_workers.py": "workers of a study",
 }
 """Files that are not named after a module, and what they test; `integration/` has more, which need several packages."""
 

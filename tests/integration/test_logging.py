@@ -19,17 +19,19 @@ from optuna.trial import FrozenTrial, TrialState
 
 import mergebo as mb
 from benchmark_records import kills_its_process
+from mergebo import studies
 from mergebo.acquisition import AcquisitionFunction
-from mergebo.cli import studies
-from mergebo.cli.processes import this_process
-from mergebo.cli.program import Program
-from mergebo.cli.studies import WORKER, StudyConfig
-from mergebo.cli.workers import Workers
 from mergebo.experiments import Job, run_jobs
 from mergebo.gp import GP, cholesky_with_jitter
 from mergebo.integrations.optuna import PermutationSampler, suggest
 from mergebo.methods import Bayesian, History, KernelModel, footrule_kernel
 from mergebo.optimizer import Optimizer
+from mergebo.studies import StudyConfig
+from mergebo.studies.attributes import WORKER
+from mergebo.studies.processes import this_process
+from mergebo.studies.program import Program
+from mergebo.studies.storage import record_heartbeat, set_user_attr
+from mergebo.studies.workers import Workers
 
 Logged = Callable[[str], list[str]]
 
@@ -127,9 +129,8 @@ def create_study(folder: Path, kind: str, **options: Any) -> studies.Study:
 
 def running_trial(study: studies.Study, worker: str) -> FrozenTrial:
     """A trial that is being evaluated by a worker."""
-    trial = study.optuna.ask()
-    suggest(trial, study.space)
-    study.set_trial_attr(trial.number, WORKER, worker)
+    (trial,) = study.ask()
+    set_user_attr(study.optuna, trial.number, WORKER, worker)
     return study.all_trials()[trial.number]
 
 
@@ -145,12 +146,12 @@ def test_storages_that_do_not_respond(logged: Logged, tmp_path: Path) -> None:
             return super().all_trials()
 
     created = create_study(tmp_path, "journal")
-    study = Unreachable(created.optuna, created.config, created.storage, created.url)
+    study = Unreachable(created.optuna, created.config, created.url, created.storage)
     workers = Workers(study, Program("echo {order} 1"), 1, pause=0.0)
     workers.start()
     workers.join()
     assert [trial.values for trial in study.trials()] == [[1.0]]
-    (line,) = logged("cli.workers")
+    (line,) = logged("studies.workers")
     assert line.startswith("WARNING: the storage journal:///")
     assert line.endswith("does not respond: no route to host")
 
@@ -163,7 +164,7 @@ def test_trials_of_dead_workers(logged: Logged, tmp_path: Path) -> None:
     workers.start()
     workers.join()
     assert [trial.state for trial in study.all_trials()] == [TrialState.FAIL, TrialState.COMPLETE]
-    assert logged("cli.workers") == [f"WARNING: trial 0 failed: its worker {dead} is dead"]
+    assert logged("studies.workers") == [f"WARNING: trial 0 failed: its worker {dead} is dead"]
 
 
 @pytest.mark.slow
@@ -171,13 +172,13 @@ def test_trials_of_dead_workers(logged: Logged, tmp_path: Path) -> None:
 def test_trials_without_a_heartbeat(logged: Logged, tmp_path: Path) -> None:
     study = create_study(tmp_path, "sqlite", heartbeat_interval=1, grace_period=1)
     trial = running_trial(study, "elsewhere:1:1")
-    study.storage.record_heartbeat(trial._trial_id)
-    while not logged("cli.studies"):
+    record_heartbeat(study.optuna, trial.number)
+    while not logged("studies.storage"):
         time.sleep(0.1)
         optuna.storages.fail_stale_trials(study.optuna)
     assert study.all_trials()[0].state == TrialState.FAIL
-    assert logged("cli.studies") == ["WARNING: trial 0 failed: no heartbeat for 1 s"]
-    study.storage.engine.dispose()
+    assert logged("studies.storage") == ["WARNING: trial 0 failed: no heartbeat for 1 s"]
+    study.close()
 
 
 def test_trials_that_violate_a_later_constraint(logged: Logged) -> None:
@@ -189,5 +190,5 @@ def test_trials_that_violate_a_later_constraint(logged: Logged) -> None:
     study.tell(trial, 0.0)
     where = mb.Space(order=mb.Permutation(items=items, where=lambda point: point[0] == "a"))
     PermutationSampler("random", space=where, seed=0).read(study)
-    (line,) = logged("integrations.optuna")
+    (line,) = logged("studies.proposals")
     assert line.startswith("DEBUG: trial 0 is ignored: ")

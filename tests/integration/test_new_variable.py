@@ -51,7 +51,7 @@ class Direction(Variable):
     def decode(self, values: Rows) -> Any:
         return values[..., 0] if values.ndim > 1 else values[..., 0].item()
 
-    def from_cells(self, cells: Sequence[str]) -> float:
+    def from_cells(self, name: str, cells: Sequence[str]) -> float:
         return float(cells[0])
 
     def neighbours(self, value: Rows, move: str = "step") -> Rows:

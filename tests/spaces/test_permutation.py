@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import mergebo as mb
 from mergebo import errors
-from mergebo.integrations.optuna import SpaceCodec
+from mergebo.studies.codec import SpaceCodec
 
 
 class Shade(enum.Enum):

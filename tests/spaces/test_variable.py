@@ -52,7 +52,7 @@ def test_a_table_has_a_cell_for_each_column(variable: Variable, seed: int) -> No
         cells = variable.to_cells(point)
         assert len(cells) == len(variable.columns("x")) == len(set(variable.columns("x")))
         assert all(column.startswith("x") for column in variable.columns("x"))
-        np.testing.assert_array_equal(variable.validate(variable.from_cells([str(cell) for cell in cells])), value)
+        np.testing.assert_array_equal(variable.validate(variable.from_cells("x", [str(cell) for cell in cells])), value)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_table_has_a_cell_for_each_column(variable: Variable, seed: int) -> No
 )
 def test_a_cell_that_is_wrong_is_shown(variable: Variable, cells: list[str]) -> None:
     with pytest.raises(MergeboError, match=cells[-1]):
-        variable.from_cells(cells)
+        variable.from_cells("x", cells)
 
 
 @given(VARIABLES)

@@ -15,13 +15,15 @@ from mergebo.cli.ask import ask
 from mergebo.cli.bench import bench
 from mergebo.cli.best import best
 from mergebo.cli.demo import demo
-from mergebo.cli.lists import methods, problems
+from mergebo.cli.export import export
+from mergebo.cli.import_ import import_
+from mergebo.cli.methods import methods
 from mergebo.cli.new import new
 from mergebo.cli.optimize import optimize
 from mergebo.cli.output import warn
 from mergebo.cli.plot import plot
+from mergebo.cli.problems import problems
 from mergebo.cli.show import show
-from mergebo.cli.table import export, import_
 from mergebo.cli.tell import fail, tell
 from mergebo.errors import MergeboError
 
@@ -53,7 +55,7 @@ def _quiet(command: Callable[..., None]) -> Callable[..., None]:
     def run(**arguments: Any) -> None:
         import optuna
 
-        from mergebo.integrations.optuna import log_level
+        from mergebo.studies.storage import log_level
 
         with log_level(optuna.logging.ERROR):
             command(**arguments)
@@ -92,7 +94,7 @@ def main() -> None:
         warn(str(error))
         sys.exit(2)
     except Exception as error:
-        from mergebo.cli.studies import database_error
+        from mergebo.studies.storage import database_error
 
         message = database_error(error)
         if message is None:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.output import Json, as_data, console, echo, print_json, trial_table, warn
-from mergebo.cli.studies import DEFAULT_STORAGE, Name, Storage, Study, load
+from mergebo.cli.options import DEFAULT_STORAGE, Name, Storage
+from mergebo.cli.output import Json, console, echo, print_json, trial_table, warn
 
 
 def ask(
@@ -24,36 +24,20 @@ def ask(
 
     Example: `mergebo ask -k 3`
     """
+    from mergebo.studies import load
+
     study = load(storage, name)
-    numbers: list[int] = []
-    while len(numbers) < count and (number := _begin(study)) is not None:
-        numbers.append(number)
-    trials = [trial for trial in study.trials() if trial.number in numbers]
+    trials = study.ask(count)
     if as_json:
-        print_json([as_data(study, trial) for trial in trials])
+        print_json([study.data(trial) for trial in trials])
     elif trials:
         console().print(trial_table(study, trials))
-    if len(numbers) < count:
-        warn(f"there are no {'more ' if numbers else ''}points to try: every point has a trial already")
-    if not numbers:
+    if len(trials) < count:
+        warn(f"there are no {'more ' if trials else ''}points to try: every point has a trial already")
+    if not trials:
         raise typer.Exit(1)
     if not as_json:
         value = " ".join(["VALUE"] * len(study.directions))
         echo()
-        echo(f"Record the result with `mergebo tell {numbers[0]} {value}`, or `mergebo fail {numbers[0]}` if it failed.")
-
-
-def _begin(study: Study) -> int | None:
-    """Start a trial and return its number; None if every point has a trial."""
-    from mergebo.integrations.optuna import suggest
-
-    queued = any(trial.state.name == "WAITING" for trial in study.all_trials())
-    if study.exhausted() and not queued:
-        return None
-    trial = study.with_sampler.ask()
-    try:
-        suggest(trial, study.space)
-    except BaseException:  # such as Ctrl-C: a trial without a point would stay pending for ever
-        study.discard(trial.number)
-        raise
-    return int(trial.number)
+        first = trials[0].number
+        echo(f"Record the result with `mergebo tell {first} {value}`, or `mergebo fail {first}` if it failed.")

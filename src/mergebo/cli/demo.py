@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.output import echo, format_number, sparkline
+from mergebo._text import format_number
+from mergebo.cli.output import echo, sparkline
 
 
 def demo(

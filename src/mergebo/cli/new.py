@@ -6,20 +6,19 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.options import SpaceOptions, with_space_options
-from mergebo.cli.output import Json, echo, print_json
-from mergebo.cli.studies import (
+from mergebo.cli.options import (
     DEFAULT_STORAGE,
     Directions,
     Initial,
     Method,
     Noisy,
     Seed,
+    SpaceOptions,
     Storage,
-    StudyConfig,
     check_directions,
-    create,
+    with_space_options,
 )
+from mergebo.cli.output import Json, echo, print_json
 
 
 @with_space_options
@@ -38,6 +37,8 @@ def new(
 
     Example: `mergebo new --items base,acid,salt,water --before water:acid --real heat=20:80 --direction maximize`
     """
+    from mergebo.studies import StudyConfig, create
+
     config = StudyConfig(options.space(), method, seed, initial, noisy)
     study = create(storage, name, config, check_directions(direction))
     if as_json:

@@ -14,44 +14,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mergebo.cli.options import ORDER, SpaceOptions, with_space_options
-from mergebo.cli.output import (
-    PARETO_FRONT,
-    Json,
-    as_data,
-    best_so_far,
-    console,
-    echo,
-    format_number,
-    format_numbers,
-    point_text,
-    print_json,
-    sparkline,
-    trial_table,
-    warn,
-)
-from mergebo.cli.studies import (
+from mergebo._text import ORDER, format_number, format_numbers, point_text
+from mergebo.cli.options import (
     DEFAULT_STORAGE,
-    GRACE_PERIOD,
-    HEARTBEAT_INTERVAL,
-    REASON,
-    WORKER,
     Directions,
     Method,
     Noisy,
     Seed,
+    SpaceOptions,
     Storage,
-    Study,
-    StudyConfig,
     check_directions,
-    create,
+    with_space_options,
 )
+from mergebo.cli.output import PARETO_FRONT, Json, console, echo, print_json, sparkline, trial_table, warn
 from mergebo.errors import ProgramError
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
-    from mergebo.cli.workers import Workers
+    from mergebo.studies import Study
+    from mergebo.studies.workers import Workers
 
 MAX_INITIAL = 20
 """Initial points by default, at most; for small budgets a third of them."""
@@ -102,21 +84,30 @@ def optimize(
     """
     from optuna.exceptions import ExperimentalWarning
 
-    from mergebo.cli.program import Program
-    from mergebo.cli.workers import PAUSE, Workers
+    from mergebo.studies import StudyConfig, create
+    from mergebo.studies.program import Program
+    from mergebo.studies.storage import GRACE_PERIOD, HEARTBEAT_INTERVAL
+    from mergebo.studies.workers import PAUSE, Workers
 
     space, directions = options.space(), check_directions(direction)
     program = Program(command, shell=shell, timeout=timeout, retries=retries, values=len(directions))
     items: Any = space.variables[ORDER]
     program.check(list(space.variables), {ORDER: items.names})
     config = StudyConfig(space, method, seed, initial or min(MAX_INITIAL, max(1, budget // 3)), noisy)
-    keep = () if initial else ("initial",)
-    heartbeat = {"heartbeat_interval": HEARTBEAT_INTERVAL, "grace_period": GRACE_PERIOD}
-    study = create(storage, name, config, directions, **heartbeat, resume=True, keep=keep)
+    study = create(
+        storage,
+        name,
+        config,
+        directions,
+        heartbeat_interval=HEARTBEAT_INTERVAL,
+        grace_period=GRACE_PERIOD,
+        resume=True,
+        keep=() if initial else ("initial",),
+    )
     finished = len([trial for trial in study.trials() if trial.state.is_finished()])
     if finished and not (quiet or as_json):
         echo(f"{study.name} has {finished} trials; " + ("resuming." if finished < budget else "the budget is spent."))
-    workers = Workers(study, program, budget, jobs, pause=PAUSE)
+    workers = Workers(study, program, budget, jobs, pause=PAUSE, warn=warn)
     report = _silently if quiet else _as_json if as_json else _live if sys.stdout.isatty() else _line_by_line
     aborted = False
     with _stopping(workers.stop), warnings.catch_warnings():
@@ -180,10 +171,12 @@ def _silently(study: Study, workers: Workers) -> None:
 def _as_json(study: Study, workers: Workers) -> None:
     for trial in _finished(workers):
         if trial is not None:
-            print_json(as_data(study, trial))
+            print_json(study.data(trial))
 
 
 def _line_by_line(study: Study, workers: Workers) -> None:
+    from mergebo.studies.attributes import REASON
+
     for trial in _finished(workers):
         if trial is not None:
             outcome = format_numbers(trial.values) or f"failed: {trial.user_attrs.get(REASON, '')}"
@@ -196,14 +189,14 @@ def _live(study: Study, workers: Workers) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    from mergebo.cli.workers import UNREACHABLE
+    from mergebo.studies.workers import UNREACHABLE
 
     def display() -> Any:
         trials = study.trials()
         done = [trial for trial in trials if trial.state.is_finished()]
         running = [trial for trial in trials if trial.state.name == "RUNNING"]
-        curve = best_so_far(study, done)
-        best = [trial.number for trial in study.optuna.best_trials] if curve else []
+        curve = study.best_so_far(done)
+        best = [trial.number for trial in study.best_trials()]
         head = Text(f"{study.name}: {len(done)} of {workers.budget} trials, {len(running)} running", style="bold")
         parts: list[Any] = [head]
         if len(study.directions) == 1 and curve:
@@ -229,12 +222,13 @@ def _live(study: Study, workers: Workers) -> None:
 
 def _result(study: Study, as_json: bool) -> None:
     """Print the number of trials and the best of them."""
+    from mergebo.studies.attributes import WORKER
+
     done = study.completed()
     failed = len([trial for trial in study.trials() if trial.state.is_finished()]) - len(done)
     if as_json:
-        best = study.optuna.best_trials if done else []
         data = {"study": study.name, "done": len(done), "failed": failed}
-        print_json({**data, "best": [as_data(study, each) for each in best]})
+        print_json({**data, "best": [study.data(each) for each in study.best_trials()]})
         return
     if not done:
         return
@@ -246,10 +240,10 @@ def _result(study: Study, as_json: bool) -> None:
     )
     if len(study.directions) > 1:
         echo((PARETO_FRONT, "italic"))
-        console().print(trial_table(study, study.optuna.best_trials))
+        console().print(trial_table(study, study.best_trials()))
         return
-    trial = study.optuna.best_trial
+    (trial,) = study.best_trials()
     echo("Best: ", (format_number(trial.value), "bold"), f" in trial {trial.number}")
     echo(point_text(study.point(trial)))
-    if study.noisy:
+    if study.is_noisy():
         echo("Values are noisy: `mergebo best` prints the point with the best expected value.")

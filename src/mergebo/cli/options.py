@@ -1,28 +1,46 @@
-"""Options that define a search space: items, constraints and other variables."""
+"""Options that several commands share: storages and studies, methods, and what defines a search space."""
 
 from __future__ import annotations
 
 import csv
 import functools
 import inspect
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
-from mergebo.cli.output import escape_control
+from mergebo._text import ORDER, escape_control
 from mergebo.errors import ArgumentError, MergeboError, unknown_choice
 
 if TYPE_CHECKING:
+    from mergebo.optimizer import Direction
     from mergebo.spaces import Space, Variable
 
-ORDER = "order"
-"""The name of the variable that holds the order."""
+Storage = Annotated[
+    str,
+    typer.Option(
+        envvar="MERGEBO_STORAGE",
+        help="Storage of the studies: `sqlite:///file.db`, `postgresql://user@host/db`, `mysql://...` or `journal:///file.log`.",
+    ),
+]
+Name = Annotated[str, typer.Option("--study", envvar="MERGEBO_STUDY", help="Name of the study, if the storage has several.")]
+
+Directions = Annotated[
+    list[str] | None,
+    typer.Option("--direction", help="`minimize` (the default) or `maximize`; once for each objective."),
+]
+Method = Annotated[str, typer.Option(help="Optimization method; `mergebo methods` lists them.")]
+Initial = Annotated[int, typer.Option(min=1, help="Number of initial points, before the model is used.")]
+Noisy = Annotated[bool, typer.Option("--noisy", help="Values are noisy: repeated evaluations of a point differ.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed; the same seed and results give the same points.")]
+
+DEFAULT_STORAGE = "sqlite:///mergebo.db"
+"""The default storage, a file in the current folder."""
 RESERVED = frozenset({"trial", "state", "value", "noise", "reason", "json", "result"})
 """Names of table columns and of placeholders in commands, which variables may not have."""
 NONE: Any = ()
@@ -57,17 +75,6 @@ def read_items(text: str) -> list[str]:
         f"{text} has fewer than two items" if is_file else f"{text!r} is neither a file nor a list of two items or more"
     )
     raise ArgumentError(f"{problem}; items are a,b,c or a file with one item per line")
-
-
-def read_number(text: str, what: str, error: type[MergeboError], hint: str = "") -> float:
-    """Parse a finite number; `what` names it in the error, and `hint` ends the error for nan and infinity."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise error(f"{what} must be a number, got {text!r}") from None
-    if not math.isfinite(value):
-        raise error(f"{what} must be a finite number, got {text!r}{hint}")
-    return value
 
 
 def _split_commas(what: str, text: str) -> list[str]:
@@ -254,3 +261,14 @@ def _bounds(variable: Callable[..., NumericVariable], number: Callable[[str], An
     if second_colon and scale != "log":
         raise ValueError(f"{scale!r} is not 'log'")
     return variable(number(low), number(high), log=bool(second_colon))
+
+
+def check_directions(given: Sequence[str] | None) -> list[Direction]:
+    """The directions of the objectives, `minimize` by default."""
+    from mergebo.optimizer import Direction
+
+    known: tuple[Direction, ...] = get_args(Direction)
+    for each in given or ():
+        if each not in known:
+            raise unknown_choice("--direction", each, known)
+    return [known[known.index(each)] for each in given or ("minimize",)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mergebo._text import format_numbers, point_text
 from mergebo.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from mergebo.cli.studies import Study
+    from mergebo.studies import Study
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
 
@@ -47,15 +47,6 @@ def echo(*parts: str | tuple[str, str]) -> None:
 def warn(text: str) -> None:
     """Print a message on the standard error."""
     typer.echo(f"mergebo: {text}", err=True)
-
-
-def escape_control(text: str) -> str:
-    r"""Escape the characters that would disturb a terminal or cannot be encoded; names must not contain any.
-
-    >>> print(escape_control("größe\x1b[31m"))
-    größe\x1b[31m
-    """
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 @contextmanager
@@ -89,73 +80,13 @@ def sparkline(values: Sequence[float], width: int = 60) -> str:
     return "".join(SPARKLINE_BARS[round((value - low) * scale)] for value in values)
 
 
-def format_number(value: float | None) -> str:
-    """A number as people write it: integers with all digits, others with six."""
-    if value is None:
-        return ""
-    return f"{value + 0:.0f}" if abs(value) < 1e15 and value == round(value) else f"{value:.6g}"
-
-
-def format_numbers(values: Iterable[float] | None) -> str:
-    """Numbers, separated by commas."""
-    return ", ".join(map(format_number, values or ()))
-
-
-def order_text(items: Sequence[Any]) -> str:
-    """An order as text."""
-    return " → ".join(map(str, items))
-
-
-def point_text(point: Mapping[str, Any] | None) -> str:
-    """A point as text: its order, then the other variables by name."""
-    from mergebo.cli.options import ORDER
-
-    if point is None:
-        return ""
-    rest = ", ".join(f"{name} = {_short(value)}" for name, value in point.items() if name != ORDER)
-    return order_text(point[ORDER]) + (f"   ({rest})" if rest else "")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return "".join(map(str, value)) if set(value) <= {0, 1} else str(value)
-    return format_number(value) if isinstance(value, float) else str(value)
-
-
-def as_data(study: Study, trial: FrozenTrial) -> dict[str, Any]:
-    """A trial as plain data, for JSON."""
-    from mergebo.cli.studies import REASON
-    from mergebo.integrations.optuna import NOISE
-
-    attributes = {"noise": NOISE, "reason": REASON}
-    return {
-        "trial": trial.number,
-        "state": STATES[trial.state.name],
-        "value": trial.values[0] if trial.values and len(study.directions) == 1 else trial.values,
-        "point": study.point(trial),
-        **{name: trial.user_attrs[key] for name, key in attributes.items() if key in trial.user_attrs},
-    }
-
-
-STATES = {"COMPLETE": "done", "RUNNING": "pending", "WAITING": "queued", "FAIL": "failed", "PRUNED": "failed"}
-
-
-def best_so_far(study: Study, trials: Iterable[FrozenTrial]) -> list[float]:
-    """The best value of the first objective after each complete trial."""
-    better = max if study.directions[0] == "maximize" else min
-    out: list[float] = []
-    for trial in trials:
-        if trial.values is not None and trial.state.name == "COMPLETE":
-            out.append(better(out[-1], trial.values[0]) if out else trial.values[0])
-    return out
-
-
 def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int] = ()) -> Table:
     """A table of trials; the best ones are highlighted."""
     from rich.table import Table
     from rich.text import Text
 
-    from mergebo.cli.studies import REASON
+    from mergebo.studies.attributes import REASON
+    from mergebo.studies.trials import STATES
 
     highlighted = set(best)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -163,7 +94,7 @@ def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int]
     table.add_column("value" if len(study.directions) == 1 else "values", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
     for trial in trials:
-        state = STATES[trial.state.name]
+        state = STATES[trial.state]
         point = Text(point_text(study.point(trial)))
         if state == "failed":
             point = Text(trial.user_attrs.get(REASON, "") + "  ", style="red") + point

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
+from mergebo.cli.options import DEFAULT_STORAGE, Name, Storage
 from mergebo.cli.output import Json, echo, print_json, warn, writing
-from mergebo.cli.studies import DEFAULT_STORAGE, Name, Storage, load
 from mergebo.errors import ArgumentError
 
 
@@ -41,6 +41,8 @@ def plot(
 
     Example: `mergebo plot precedence --out before.png`
     """
+    from mergebo.studies import load
+
     study = load(storage, name)
     stem = re.sub(r"[^\w.-]+", "-", study.name).strip(".-") or "study"
     path = out or Path(f"{stem}.html" if what == What.ALL else f"{stem}-{what}.png")
@@ -55,15 +57,15 @@ def plot(
     if not study.completed():
         warn(f"the study {study.name!r} has no results yet; there is nothing to plot")
         raise typer.Exit(1)
-    from mergebo.cli import pictures
+    from mergebo.plots.study import PLOTS, page
 
     plots = [each.value for each in What if each != What.ALL]
     with writing(path), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # in the names of items
         if suffix == ".html":
-            path.write_text(pictures.page(study, plots if what == What.ALL else [what.value]), encoding="utf-8")
+            path.write_text(page(study, plots if what == What.ALL else [what.value]), encoding="utf-8")
         else:
-            pictures.PLOTS[what.value](study).savefig(path)
+            PLOTS[what.value](study).savefig(path)
     if as_json:
         print_json({"study": study.name, "file": str(path)})
     else:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mergebo.cli.output import (
-    STATES,
-    Json,
-    as_data,
-    best_so_far,
-    console,
-    echo,
-    format_number,
-    print_json,
-    sparkline,
-    trial_table,
-)
-from mergebo.cli.studies import DEFAULT_STORAGE, Name, Storage, Study, address, load, studies
+from mergebo._text import format_number
+from mergebo.cli.options import DEFAULT_STORAGE, Name, Storage
+from mergebo.cli.output import Json, console, echo, print_json, sparkline, trial_table
+
+if TYPE_CHECKING:
+    from mergebo.studies import Study
 
 
 def show(
@@ -36,7 +29,9 @@ def show(
 
     Example: `mergebo show --explain`
     """
-    if not name and len(names := studies(storage)) > 1:
+    from mergebo.studies import address, load, study_names
+
+    if not name and len(names := study_names(storage)) > 1:
         if as_json:
             print_json({"studies": names})
             return
@@ -45,10 +40,10 @@ def show(
             echo(f"  {each}")
         return
     study = load(storage, name)
-    explanations = _explanations(study) if explain else []
+    explanations = [str(study.explain(k)) for k in range(len(study.directions))] if explain else []
     if as_json:
         data: dict[str, Any] = {"study": study.name, "directions": study.directions, "setup": study.config.to_data()}
-        data["trials"] = [as_data(study, trial) for trial in study.trials()]
+        data["trials"] = [study.data(trial) for trial in study.trials()]
         print_json({**data, **({"explanations": explanations} if explain else {})})
         return
     _table(study, None if every else last)
@@ -57,19 +52,15 @@ def show(
         echo(each)
 
 
-def _explanations(study: Study) -> list[str]:
-    """The explanation of each objective."""
-    opt, _ = study.read()
-    return [str(opt.explain(objective)) for objective in range(len(study.directions))]
-
-
 def _table(study: Study, last: int | None) -> None:
+    from mergebo.studies.trials import STATES
+
     trials = study.trials()
-    counts = Counter(STATES[trial.state.name] for trial in trials)
+    counts = Counter(STATES[trial.state] for trial in trials)
     summary = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no trials yet; use `mergebo ask`"
     echo((study.name, "bold"), f": {summary}")
-    curve = best_so_far(study, trials)
-    best = [trial.number for trial in study.optuna.best_trials] if curve else []
+    curve = study.best_so_far(trials)
+    best = [trial.number for trial in study.best_trials()]
     if len(curve) > 1 and len(study.directions) == 1:
         echo(f"best so far  {format_number(curve[0])} {sparkline(curve)} {format_number(curve[-1])}")
     recent = [trial.number for trial in (trials if last is None else trials[-last:])]

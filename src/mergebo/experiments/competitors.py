@@ -93,7 +93,8 @@ def _optuna(sampler: Any, space: SearchSpace, objective: Objective, design: Rows
     """
     import optuna
 
-    from mergebo.integrations.optuna import log_level, params, suggest
+    from mergebo.integrations.optuna import params, suggest
+    from mergebo.studies.storage import log_level
 
     with log_level(optuna.logging.WARNING):
         study = optuna.create_study(sampler=sampler)

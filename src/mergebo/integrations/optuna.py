@@ -1,38 +1,36 @@
 """Optuna: permutations as parameters of any study, and a sampler for them.
 
-Optuna has numerical and categorical parameters. An order of n items is represented by n integers, its Lehmer code, as
-Optuna's FAQ recommends: digit k is at most n - 1 - k, and every code is an order, so any sampler can be used. Other samplers
-treat the digits as unrelated integers; `PermutationSampler` decodes them and searches over orders.
+Orders are integers of a Lehmer code, as in Optuna's FAQ, so any sampler can be used. Other samplers treat the digits as
+unrelated integers; `PermutationSampler` decodes them and searches over orders.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-import re
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.search_space import intersection_search_space
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
-from mergebo._typing import Rows
 from mergebo.beliefs import Belief
-from mergebo.errors import ArgumentError, ConstraintError, ExhaustedError
-from mergebo.permutations import lehmer_decode, lehmer_encode
-from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, SearchSpace, Space, Variable
+from mergebo.errors import ArgumentError, ExhaustedError
+from mergebo.spaces import Permutation, SearchSpace, Space
+from mergebo.studies.attributes import ORDER_DEFINITION, PROPOSED
+from mergebo.studies.codec import SpaceCodec, codec_of
+from mergebo.studies.storage import set_system_attr
+from mergebo.studies.trials import CommonParameters, PointsSeen, params_of
 
 if TYPE_CHECKING:  # models are slow to import, and not needed to read a study
     from mergebo.methods import Method
     from mergebo.optimizer import Direction, Optimizer
+    from mergebo.studies.proposals import Proposer
 
 __all__ = [
     "PermutationSampler",
@@ -47,212 +45,11 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-ORDER_DEFINITION = "mergebo:"
-"""Prefix of the study attribute that holds the items and constraints of an order; its name follows."""
-PROPOSED = "mergebo:claim"
-"""The trial attribute that holds the proposed parameters, before the objective asks for them."""
-NOISE = "mergebo:noise"
-"""The trial attribute that holds the standard deviation of the value, if known."""
-RETRY_OF = "mergebo:again"
-"""The trial attribute of a retry of interrupted trials: their numbers, the last one last."""
-DISCARDED = "mergebo:surplus"
-"""The trial attribute that marks a trial as discarded: another worker was faster with its point, or the budget was spent."""
 MAX_CLASHES = 20
 """Maximum number of proposals for a trial while other workers propose the same points."""
 
 
-@contextmanager
-def log_level(level: int) -> Iterator[None]:
-    """Set Optuna's log level within a `with` block, and restore it afterwards."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(level)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
-
-
-# --------------------------------------------------------------------------------------------- variables as parameters
-
-
-@dataclass(frozen=True)
-class ParameterCodec:
-    """A variable and the parameters of a study that represent it, in order."""
-
-    variable: Variable
-    parameters: Mapping[str, BaseDistribution]
-
-    def values(self, given: Mapping[str, Any]) -> Rows:
-        """The variable's part of a row; an infeasible order is repaired if possible."""
-        numbers = [given[name] for name, each in self.parameters.items() if name in given or not each.single()]
-        match self.variable:
-            case Permutation() as order:
-                digits = numbers + [0] * (order.n - len(numbers))
-                repaired: Rows = order.repair(order.canonical(lehmer_decode(digits)[None]))[0]
-                return repaired
-            case Choice():
-                return np.array([self._distribution.to_internal_repr(numbers[0])])
-            case Integer() if self._grid is not None:
-                low, step = self._grid
-                return np.rint((np.array(numbers) - low) / step)
-        return np.array(numbers)
-
-    def params(self, values: Rows) -> dict[str, Any]:
-        """The parameters for the variable's part of a row."""
-        match self.variable:
-            case Permutation():
-                numbers = lehmer_encode(values.astype(np.int64)).tolist()
-            case Choice():
-                numbers = [self._distribution.to_external_repr(float(values[0]))]
-            case Integer() if self._grid is not None:
-                low, step = self._grid
-                numbers = [min(low + step * int(values[0]), self._distribution.high)]  # type: ignore[attr-defined]
-            case Real():
-                numbers = values.astype(np.float64).tolist()
-            case _:
-                numbers = values.astype(np.int64).tolist()
-        return dict(zip(self.parameters, numbers, strict=False))
-
-    @property
-    def _distribution(self) -> BaseDistribution:
-        return next(iter(self.parameters.values()))
-
-    @property
-    def _grid(self) -> tuple[float, float] | None:
-        """The lowest value and the step of a discretised number; None for other parameters."""
-        match self._distribution:
-            case IntDistribution(low=low, step=step) if step > 1:
-                return low, step
-            case FloatDistribution(low=low, step=float(step)):
-                return low, step
-        return None
-
-
-def make_codec(name: str, variable: Variable) -> ParameterCodec:
-    """A variable of mergebo with its parameters."""
-    distributions: dict[str, BaseDistribution]
-    match variable:
-        case Permutation(n=n, length=length):
-            distributions = {f"{name}{k}": IntDistribution(0, n - 1 - k) for k in range(length)}
-        case Binary(count):
-            distributions = {f"{name}{k}": IntDistribution(0, 1) for k in range(count)}
-        case Integer(low, high, log):
-            distributions = {name: IntDistribution(int(low), int(high), log=log)}
-        case Real(low, high, log):
-            distributions = {name: FloatDistribution(low, high, log=log)}
-        case Choice(options):
-            storable = all(each is None or isinstance(each, bool | int | float | str) for each in options)
-            choices = options if storable else [f"{number}: {each}" for number, each in enumerate(options)]
-            distributions = {name: CategoricalDistribution(choices)}
-        case _:
-            raise ArgumentError(f"{variable} cannot be represented by parameters of Optuna")
-    return ParameterCodec(variable, distributions)
-
-
-def _infer_codec(name: str, distribution: BaseDistribution) -> ParameterCodec:
-    """A parameter of a study with the corresponding variable."""
-    variable: Variable
-    match distribution:
-        case CategoricalDistribution(choices=choices):
-            try:
-                variable = Choice(choices)
-            except ArgumentError:  # options that are equal, such as 1 and True
-                variable = Choice(range(len(choices)))
-        case FloatDistribution(low=low, high=high, step=None, log=log):
-            variable = Real(low, high, log)
-        case IntDistribution(low=low, high=high, step=1, log=log):
-            variable = Integer(low, high, log)
-        case IntDistribution(low=low, high=high, step=step) | FloatDistribution(low=low, high=high, step=step):
-            assert step is not None
-            variable = Integer(0, round((high - low) / step))
-        case _:
-            raise ArgumentError(f"the distribution of the parameter {name} is not supported: {distribution}")
-    return ParameterCodec(variable, {name: distribution})
-
-
-def _lehmer_codes(search_space: Mapping[str, BaseDistribution]) -> Iterator[tuple[str, ParameterCodec]]:
-    """Find Lehmer codes: parameters numbered from 0 or 1 on, each with one value less than the one before."""
-    series: dict[tuple[str, str], dict[int, str]] = {}
-    for name in search_space:
-        if numbered := re.fullmatch(r"(.*?)(\d+)(\D*)", name):
-            prefix, number, suffix = numbered.groups()
-            series.setdefault((prefix, suffix), {})[int(number)] = name
-    for (prefix, suffix), names in series.items():
-        digits = {names[k]: search_space[names[k]] for k in sorted(names)}
-        n = len(digits) + (not any(each.single() for each in digits.values()))  # the last digit, 0, may be left out
-        expected = [IntDistribution(0, high) for high in range(n - 1, n - 1 - len(digits), -1)]
-        if (
-            n > 2
-            and list(digits.values()) == expected
-            and sorted(names)
-            in (
-                [*range(len(names))],
-                [*range(1, len(names) + 1)],
-            )
-        ):
-            yield (prefix + suffix).strip("_.-[]() ") or "order", ParameterCodec(Permutation(n), digits)
-
-
-@dataclass(frozen=True)
-class SpaceCodec:
-    """The variables of a space, each with its parameters."""
-
-    parts: Mapping[str, ParameterCodec]
-
-    def __post_init__(self) -> None:
-        for name, count in Counter(name for part in self.parts.values() for name in part.parameters).items():
-            if count > 1:
-                raise ArgumentError(f"two variables would have the parameter {name!r}; rename one of them")
-
-    @classmethod
-    def of(cls, variables: Mapping[str, Variable]) -> SpaceCodec:
-        """The codec of variables of mergebo."""
-        return cls({name: make_codec(name, variable) for name, variable in variables.items()})
-
-    @classmethod
-    def infer(cls, search_space: Mapping[str, BaseDistribution], known: SpaceCodec) -> SpaceCodec:
-        """The codec of a study's parameters: known variables first, then Lehmer codes, then each remaining parameter."""
-        parts: dict[str, ParameterCodec] = {}
-        remaining = dict(search_space)
-
-        def take(name: str, part: ParameterCodec) -> None:
-            required = {key: each for key, each in part.parameters.items() if not each.single()}
-            if required and all(remaining.get(key) == each for key, each in required.items()):
-                while name in parts:
-                    name += "'"
-                parts[name] = part
-                for key in part.parameters:
-                    remaining.pop(key, None)
-
-        for name, part in known.parts.items():
-            take(name, part)
-        for name, part in _lehmer_codes(remaining):
-            take(name, part)
-        for name, distribution in list(remaining.items()):
-            if not distribution.single():
-                take(name, _infer_codec(name, distribution))
-        return cls(parts)
-
-    @property
-    def distributions(self) -> dict[str, BaseDistribution]:
-        """All parameters."""
-        return {name: each for part in self.parts.values() for name, each in part.parameters.items()}
-
-    def space(self) -> Space:
-        """The space of the variables."""
-        return Space(**{name: part.variable for name, part in self.parts.items()})
-
-    def row(self, given: Mapping[str, Any]) -> Rows:
-        """The row for given parameters."""
-        return np.concatenate([part.values(given) for part in self.parts.values()])
-
-    def params(self, space: SearchSpace, row: Rows) -> dict[str, Any]:
-        """The parameters for a row."""
-        parts = ((part, space.part(name, row)) for name, part in self.parts.items())
-        return {key: value for part, values in parts for key, value in part.params(values).items()}
-
-
-# ------------------------------------------------------------------------------------------------- inside an objective
+# Inside an objective
 
 
 def suggest_permutation(
@@ -279,12 +76,11 @@ def suggest(trial: optuna.trial.BaseTrial, space: SearchSpace) -> Any:
                 given[name] = trial.suggest_float(name, low, high, log=log)
             case CategoricalDistribution(choices=choices):
                 given[name] = trial.suggest_categorical(name, choices)
-    row = codec.row(given).astype(space.dtype)
-    for name, variable in space.variables.items():
-        if isinstance(variable, Permutation):
-            _store_definition(trial, name, variable)
-            trial.set_user_attr(name, [_plain(item) for item in variable.decode(space.part(name, row).astype(np.int64))])
-    if not len(space.feasible_rows(row[None])):
+    row = codec.rows([given])[0]
+    _store_definitions(trial, codec)
+    for name, value in codec.readable(row).items():
+        trial.set_user_attr(name, value)
+    if not codec.is_feasible(row):
         raise optuna.TrialPruned("no feasible order was found near the one that the sampler proposed")
     return space.decode(row)
 
@@ -298,7 +94,7 @@ def permutation_params(
 
 def params(space: SearchSpace, point: Any) -> dict[str, Any]:
     """The parameters for a point of a space, as `suggest` reads them."""
-    return SpaceCodec.of(space.variables).params(space, space.encode(point))
+    return SpaceCodec.of(space.variables).params(space.encode(point))
 
 
 def distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
@@ -308,10 +104,8 @@ def distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
 
 def read_point(space: SearchSpace, trial: FrozenTrial) -> Any:
     """The point that `suggest` gave for a trial; None if the trial has none."""
-    codec, given = SpaceCodec.of(space.variables), params_of(trial)
-    if any(name not in given for name, each in codec.distributions.items() if not each.single()):
-        return None
-    return space.decode(codec.row(given).astype(space.dtype))
+    row = SpaceCodec.of(space.variables).row_of(trial)
+    return None if row is None else space.decode(row)
 
 
 def _order(items: int | Sequence[Any] | Permutation, constraints: Mapping[str, Any]) -> Permutation:
@@ -322,29 +116,21 @@ def _order(items: int | Sequence[Any] | Permutation, constraints: Mapping[str, A
     return Permutation(items, **constraints) if isinstance(items, int) else Permutation(items=items, **constraints)
 
 
-def _plain(item: Any) -> Any:
-    """An item as a value that a study can store."""
-    item = item.item() if isinstance(item, np.generic) else item
-    return item if isinstance(item, str | int | float) else str(item)
-
-
-def _store_definition(trial: optuna.trial.BaseTrial, name: str, order: Permutation) -> None:
-    """Store the items and constraints of an order in the study, since its digits do not contain them."""
+def _store_definitions(trial: optuna.trial.BaseTrial, codec: SpaceCodec) -> None:
+    """Store the items and constraints of orders in the study, since their digits do not contain them."""
     study = getattr(trial, "study", None)  # a fixed or frozen trial has none
-    if study is None or (order.items is None and not order.options):
-        return
-    data = order.arguments_to_data() | {"items": None if order.items is None else [_plain(item) for item in order.items]}
-    stored = study.user_attrs.get(ORDER_DEFINITION + name)
-    if stored is not None and stored["items"] != data["items"]:
-        raise ArgumentError(
-            f"in the study {study.study_name!r} the items of {name} are {stored['items']}, not {data['items']}; "
-            "use another study for other items"
-        )
-    if stored != data:
-        study.set_user_attr(ORDER_DEFINITION + name, data)
+    for key, definition in codec.definitions.items() if study is not None else ():
+        stored = study.user_attrs.get(key)  # type: ignore[union-attr]
+        if stored is not None and stored["items"] != definition["items"]:
+            raise ArgumentError(
+                f"in the study {study.study_name!r} the items of {key.removeprefix(ORDER_DEFINITION)} are "  # type: ignore[union-attr]
+                f"{stored['items']}, not {definition['items']}; use another study for other items"
+            )
+        if stored != definition:
+            study.set_user_attr(key, definition)  # type: ignore[union-attr]
 
 
-# ------------------------------------------------------------------------------------------------------------- sampler
+# The sampler
 
 
 class PermutationSampler(optuna.samplers.BaseSampler):
@@ -378,13 +164,20 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         make_method(method, **settings)  # raises its errors now, not in the first trial
         self._known = SpaceCodec.of({} if space is None else space.variables)
         self._others = optuna.samplers.RandomSampler(seed)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start with no studies: what is known of them is read again when it is needed."""
         self._lock = threading.Lock()
+        self._proposers: WeakKeyDictionary[optuna.Study, Proposer] = WeakKeyDictionary()
+        self._common = CommonParameters()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_proposers", "_common")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock())
+        vars(self).update(state)
+        self._forget()
 
     def reseed_rng(self) -> None:
         """Reseed the random parameters; proposals are seeded by trial number and need no new seed."""
@@ -392,8 +185,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """The parameters that are sampled together: those that all trials have, and those of the given space."""
-        joint = intersection_search_space(study.get_trials(deepcopy=False)) | self._known.distributions
-        return {name: each for name, each in joint.items() if not each.single()}
+        return self._joint(study.get_trials(deepcopy=False))
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -405,29 +197,24 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         if stored := trial.system_attrs.get(PROPOSED):  # the storage failed after that, and Optuna has called again
             return dict(stored)
         with self._lock:
+            proposer = self._proposer(study, codec)
             for again in range(MAX_CLASHES):
                 others = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
-                before = {each.number: params_of(each) for each in others}
-                seed = self._seed(trial.number, again)
+                seen = PointsSeen(others)
                 try:
-                    proposed = self._propose(study, codec, others, seed)
+                    proposed = proposer.propose(others, trial.number, again)
                 except ExhaustedError:  # Optuna continues until it is stopped
-                    return codec.params(codec.space(), codec.space().sample_rows(seed=seed))
-                self._store_proposal(study, trial, proposed)
+                    return proposer.random_params(trial.number, again)
+                set_system_attr(study, trial, PROPOSED, proposed)  # other workers see it now
                 # If values are noisy, points of earlier trials may be repeated; points proposed in the meantime may not.
                 now = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
-                if not any(params_of(each) == proposed != before.get(each.number) for each in now):
+                if not seen.is_proposed_since(proposed, now):
                     break
                 logger.debug("trial %d: another worker proposed the same point; proposing again", trial.number)
                 if again < MAX_CLASHES - 1:  # the other worker may withdraw, too, so the point must be free again for both
-                    self._store_proposal(study, trial, {})
+                    set_system_attr(study, trial, PROPOSED, {})
                     time.sleep(random.uniform(0, 0.1))
         return proposed
-
-    @staticmethod
-    def _store_proposal(study: optuna.Study, trial: FrozenTrial, proposed: Mapping[str, Any]) -> None:
-        """Show a proposal to other workers; Optuna has no public call for parameters that are not yet suggested."""
-        study._storage.set_trial_system_attr(trial._trial_id, PROPOSED, dict(proposed))
 
     def propose(self, study: optuna.Study, trials: Sequence[FrozenTrial], again: int = 0) -> dict[str, Any]:
         """The parameters of the point that follows these trials, for callers that create the trial themselves.
@@ -435,16 +222,9 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         Raises `ExhaustedError` if every point has been tried. If another worker creates a trial with the same point first,
         another number as `again` gives another proposal.
         """
-        codec = self._codec(study, intersection_search_space(list(trials)) | self._known.distributions)
         with self._lock:
-            return self._propose(study, codec, trials, self._seed(len(trials), again))
-
-    def _propose(self, study: optuna.Study, codec: SpaceCodec, trials: Sequence[FrozenTrial], seed: int) -> dict[str, Any]:
-        opt, _ = self._read(study, codec, trials, seed)
-        return codec.params(opt.space, opt.space.encode(opt.ask().point))
-
-    def _seed(self, number: int, again: int) -> int:
-        return int(np.random.SeedSequence([self.seed, number, again]).generate_state(1)[0])
+            proposer = self._proposer(study, self._codec(study, self._joint(trials)))
+        return proposer.propose(trials, len(trials), again)
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -459,10 +239,27 @@ class PermutationSampler(optuna.samplers.BaseSampler):
     def read(self, study: optuna.Study) -> tuple[Optimizer, list[int]]:
         """The same, and the number in the study of each of its trials; trials that lack parameters are left out."""
         trials = study.get_trials(deepcopy=False)
-        codec = self._codec(study, intersection_search_space(trials) | self._known.distributions)
+        codec = self._codec(study, self._joint(trials))
         if not codec.parts:
             raise ArgumentError(f"the study {study.study_name!r} has no complete trial, so its parameters are unknown")
-        return self._read(study, codec, trials, self.seed)
+        with self._lock:
+            proposer = self._proposer(study, codec)
+        return proposer.read(trials)
+
+    def _joint(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+        """The parameters that all trials have, and those of the given space, unless they have a single value."""
+        joint = self._common.of(trials) | self._known.distributions
+        return {name: each for name, each in joint.items() if not each.single()}
+
+    def _proposer(self, study: optuna.Study, codec: SpaceCodec) -> Proposer:
+        """The proposer for a study, which is kept until its parameters change."""
+        from mergebo.studies.proposals import Proposer
+
+        directions: list[Direction] = ["minimize" if each.name == "MINIMIZE" else "maximize" for each in study.directions]
+        kept = self._proposers.get(study)
+        if kept is None or kept.codec != codec or kept.directions != directions:
+            kept = self._proposers[study] = Proposer(codec, directions, seed=self.seed, options=self.options)
+        return kept
 
     def _codec(self, study: optuna.Study, search_space: Mapping[str, BaseDistribution]) -> SpaceCodec:
         known = dict(self._known.parts)
@@ -473,66 +270,5 @@ class PermutationSampler(optuna.samplers.BaseSampler):
                     raise ArgumentError(
                         f"the order {name} has a predicate, which a study cannot store; use PermutationSampler(space=...)"
                     )
-                known[name] = make_codec(name, Permutation(**Permutation.arguments_from_data(name, data, None)))
+                known[name] = codec_of(Permutation(**Permutation.arguments_from_data(name, data, None)), name)
         return SpaceCodec.infer(search_space, SpaceCodec(known))
-
-    def _read(
-        self, study: optuna.Study, codec: SpaceCodec, trials: Sequence[FrozenTrial], seed: int
-    ) -> tuple[Optimizer, list[int]]:
-        from mergebo.optimizer import Optimizer
-
-        directions: list[Direction] = ["minimize" if each.name == "MINIMIZE" else "maximize" for each in study.directions]
-        opt = Optimizer(
-            codec.space(),
-            seed=seed,
-            objectives=len(directions),
-            direction=directions if len(directions) > 1 else directions[0],
-            **self.options,
-        )
-        required = [name for name, each in codec.distributions.items() if not each.single()]
-        retried = {number for trial in trials for number in trial.user_attrs.get(RETRY_OF, ())}
-        usable = [
-            trial
-            for trial in trials
-            if params_of(trial).keys() >= {*required}
-            and trial.state != TrialState.WAITING
-            and DISCARDED not in trial.user_attrs
-            and not (trial.state == TrialState.FAIL and trial.number in retried)
-        ]
-        values = _values([trial for trial in usable if trial.state == TrialState.COMPLETE], directions)
-        numbers: list[int] = []
-        for trial in usable:
-            try:
-                attached = opt.attach(opt.space.decode(codec.row(params_of(trial)).astype(opt.space.dtype)))
-            except ConstraintError as error:  # the trial is older than the constraint
-                logger.debug("trial %d is ignored: %s", trial.number, error)
-                continue
-            numbers.append(trial.number)
-            if trial.state == TrialState.COMPLETE:
-                value = values[trial.number]
-                opt.tell(attached, value if len(directions) > 1 else value[0], noise_std=trial.user_attrs.get(NOISE))
-            elif trial.state != TrialState.RUNNING:
-                opt.fail(attached)
-        return opt, numbers
-
-
-def params_of(trial: FrozenTrial) -> dict[str, Any]:
-    """The parameters of a trial, including those proposed or enqueued for it that are not yet suggested."""
-    queued = trial.system_attrs.get("fixed_params", {})  # where Optuna stores the parameters of `enqueue_trial`
-    return {**trial.system_attrs.get(PROPOSED, {}), **queued, **trial.params}
-
-
-def _values(trials: Sequence[FrozenTrial], directions: Sequence[str]) -> dict[int, list[float]]:
-    """Values of complete trials by their numbers, with a penalty for trials that violate constraints.
-
-    The values of infeasible trials are worse than those of all feasible ones: by the range of the feasible values for the
-    largest violation, and proportionally less for smaller ones.
-    """
-    signs = np.array([1.0 if each == "minimize" else -1.0 for each in directions])
-    violations = np.array([sum(max(0.0, each) for each in trial.constraints.values()) for trial in trials])
-    values = signs * np.array([trial.values for trial in trials]).reshape(len(trials), len(signs))
-    feasible = values[violations == 0]
-    worst, scale = (feasible.max(axis=0), np.ptp(feasible, axis=0)) if len(feasible) else (0 * signs, 0 * signs)
-    for k in np.flatnonzero(violations):
-        values[k] = worst + np.where(scale > 0, scale, 1.0) * violations[k] / violations.max()
-    return {trial.number: (signs * row).tolist() for trial, row in zip(trials, values, strict=True)}

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mergebo._text import read_integer
 from mergebo._typing import Floats, Ints, Rows
 from mergebo.errors import ArgumentError, ShapeError
 from mergebo.permutations import as_int_array, check_n, invert, sample
-from mergebo.spaces.variable import Variable, read_integer
+from mergebo.spaces.variable import Variable
 
 __all__ = ["Binary"]
 
@@ -57,8 +58,8 @@ class Binary(Variable):
     def to_cells(self, value: Any) -> list[Any]:
         return list(value)
 
-    def from_cells(self, cells: Sequence[str]) -> list[int]:
-        return [read_integer(cell, "0 or 1") for cell in cells]
+    def from_cells(self, name: str, cells: Sequence[str]) -> list[int]:
+        return [read_integer(cell, name) for cell in cells]
 
     def enumerate(self) -> Rows:
         return np.array(list(itertools.product((0, 1), repeat=self.count)), np.int64)

@@ -81,10 +81,10 @@ class Choice(Variable):
             found[index] = self.options[number]
         return found
 
-    def from_cells(self, cells: Sequence[str]) -> Any:
+    def from_cells(self, name: str, cells: Sequence[str]) -> Any:
         texts = [str(option) for option in self.options]
         if cells[0] not in texts:
-            raise unknown_choice("an option", cells[0], texts)
+            raise unknown_choice(name, cells[0], texts)
         return self.options[texts.index(cells[0])]
 
     def to_data(self, name: str) -> list[Any]:

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mergebo._text import read_integer, read_number
 from mergebo._typing import Floats, Rows
 from mergebo.errors import ArgumentError, ArgumentTypeError, ExhaustedError
-from mergebo.spaces.variable import Variable, as_builtin, read_integer, read_number
+from mergebo.spaces.variable import Variable, as_builtin
 
 __all__ = ["Integer", "Numeric", "Real"]
 
@@ -107,8 +108,8 @@ class Real(Numeric):
             raise ArgumentTypeError(f"expected {self._between}: {error}") from error
         return self._inside(array)
 
-    def from_cells(self, cells: Sequence[str]) -> float:
-        return read_number(cells[0])
+    def from_cells(self, name: str, cells: Sequence[str]) -> float:
+        return read_number(cells[0], name)
 
     def enumerate(self) -> Rows:
         raise ExhaustedError(f"the values of {self} cannot be enumerated")
@@ -167,8 +168,8 @@ class Integer(Numeric):
     def decode(self, values: Rows) -> Any:
         return super().decode(values.astype(np.int64))
 
-    def from_cells(self, cells: Sequence[str]) -> int:
-        return read_integer(cells[0], self.value)
+    def from_cells(self, name: str, cells: Sequence[str]) -> int:
+        return read_integer(cells[0], name)
 
     def enumerate(self) -> Rows:
         return np.arange(int(self.low), int(self.high) + 1)[:, None]

@@ -320,11 +320,11 @@ class Permutation(Variable):
     def to_cells(self, value: Any) -> list[Any]:
         return list(value)
 
-    def from_cells(self, cells: Sequence[str]) -> list[Any]:
+    def from_cells(self, name: str, cells: Sequence[str]) -> list[Any]:
         by_text = {str(item): item for item in self.names}
         for cell in cells:
             if cell not in by_text:
-                raise unknown_choice("an item", cell, by_text)
+                raise unknown_choice(f"an item of {name}", cell, by_text)
         return [by_text[cell] for cell in cells]
 
     def to_data(self, name: str) -> list[Any]:

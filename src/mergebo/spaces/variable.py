@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Floats, Ints, Rows
-from mergebo.errors import ArgumentError
 
 __all__ = ["Variable"]
 
@@ -82,8 +81,8 @@ class Variable(ABC):
         return [value]
 
     @abstractmethod
-    def from_cells(self, cells: Sequence[str]) -> Any:
-        """The user's value in cells of text; raises an error that shows a cell that is wrong."""
+    def from_cells(self, name: str, cells: Sequence[str]) -> Any:
+        """The user's value in cells of text; raises an error that shows a cell that is wrong, with the variable's name."""
 
     def to_data(self, name: str) -> list[Any]:
         """The arguments that make this variable, JSON-serialisable; raises an error with its `name` if they are not."""
@@ -165,22 +164,3 @@ class Variable(ABC):
 def as_builtin(value: Any) -> Any:
     """A NumPy scalar as the builtin type; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def read_number(cell: str, expected: str = "a number") -> float:
-    """The finite number in a cell of text."""
-    try:
-        number = float(cell)
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise ArgumentError(f"expected {expected}, got {cell!r}")
-    return number
-
-
-def read_integer(cell: str, expected: str = "an integer") -> int:
-    """The integer in a cell of text."""
-    number = read_number(cell, expected)
-    if number != int(number):
-        raise ArgumentError(f"expected {expected}, got {cell!r}")
-    return int(number)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import html
 import io
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from mergebo.cli.options import ORDER
-from mergebo.cli.output import STATES, best_so_far, format_numbers, point_text
-from mergebo.cli.studies import REASON
+from mergebo._text import ORDER, format_numbers, point_text
 from mergebo.errors import UnsupportedError, extra
+from mergebo.explain import Explanation
 from mergebo.explain.effects import item_names
 from mergebo.plots.style import STYLE, truncate
 
@@ -22,15 +21,42 @@ with extra("plot"):
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-if TYPE_CHECKING:
-    from mergebo.cli.studies import Study
-    from mergebo.spaces import Permutation
+from mergebo.spaces import Permutation, SearchSpace
+
+__all__ = ["PLOTS", "page"]
 
 GOOD_SHARE = 0.2
 """Fraction of the trials whose orders count as good."""
 MAX_LABELLED = 100
 """Number of items above which the axes have no labels."""
 BLUE, GREY = "#2166AC", "0.7"
+
+
+class Study(Protocol):
+    """What plots need of a study; `mergebo.studies.Study` has it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def space(self) -> SearchSpace: ...
+
+    @property
+    def directions(self) -> Sequence[str]: ...
+
+    def trials(self) -> Sequence[Any]: ...
+
+    def completed(self) -> Sequence[Any]: ...
+
+    def best_trials(self) -> Sequence[Any]: ...
+
+    def best_so_far(self, trials: Iterable[Any]) -> Sequence[float]: ...
+
+    def point(self, trial: Any) -> Mapping[str, Any] | None: ...
+
+    def data(self, trial: Any) -> Mapping[str, Any]: ...
+
+    def explain(self, objective: int) -> Explanation: ...
 
 
 def convergence(study: Study) -> Figure:
@@ -41,7 +67,7 @@ def convergence(study: Study) -> Figure:
         axes = figure.add_subplot()
         values = np.array([trial.values for trial in done])
         if len(study.directions) > 1:
-            best = [trial.number for trial in study.optuna.best_trials]
+            best = [trial.number for trial in study.best_trials()]
             front = np.array([trial.number in best for trial in done])
             axes.plot(*values[~front, :2].T, "o", color=GREY, markersize=4, label="each trial")
             axes.plot(*values[front, :2].T, "o", color=BLUE, label="Pareto front")
@@ -50,7 +76,7 @@ def convergence(study: Study) -> Figure:
         else:
             numbers = [trial.number for trial in done]
             axes.plot(numbers, values[:, 0], "o", color=GREY, markersize=4, label="each trial")
-            axes.step(numbers, best_so_far(study, done), where="post", color=BLUE, linewidth=2, label="best so far")
+            axes.step(numbers, study.best_so_far(done), where="post", color=BLUE, linewidth=2, label="best so far")
             axes.set(xlabel="trial", ylabel=f"value ({study.directions[0]})")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
             axes.grid(True, axis="y")
@@ -98,7 +124,7 @@ def positions(study: Study) -> Figure:
 
 def model(study: Study) -> Figure:
     """Plot what the model has learned about the first objective."""
-    return study.read()[0].explain(0).plot()
+    return study.explain(0).plot()
 
 
 PLOTS: dict[str, Callable[[Study], Figure]] = {
@@ -108,6 +134,7 @@ PLOTS: dict[str, Callable[[Study], Figure]] = {
     "neighbours": neighbours,
     "model": model,
 }
+"""The plots of a study by name."""
 
 
 def _order(study: Study) -> Permutation:
@@ -123,7 +150,7 @@ def good_slots(study: Study) -> tuple[Any, str]:
     sign = -1 if study.directions[0] == "maximize" else 1
     ranked = sorted(study.completed(), key=lambda trial: sign * trial.values[0])
     if len(study.directions) > 1:
-        best = [trial.number for trial in study.optuna.best_trials]
+        best = [trial.number for trial in study.best_trials()]
         good = [trial for trial in ranked if trial.number in best]
         which = f"the {len(good)} orders on the Pareto front" if len(good) > 1 else "the only order on the Pareto front"
     else:
@@ -173,16 +200,13 @@ def _heatmap(data: Any, rows: list[str], columns: list[str], title: str, colours
 
 def page(study: Study, which: Iterable[str]) -> str:
     """A self-contained HTML page with plots, an explanation of the model, and all trials."""
-    best = [
-        f"<b>{format_numbers(t.values)}</b> {html.escape(point_text(study.point(t)))}" for t in study.optuna.best_trials[:5]
-    ]
+    best = [f"<b>{format_numbers(t.values)}</b> {html.escape(point_text(study.point(t)))}" for t in study.best_trials()[:5]]
     parts = [f"<h1>{html.escape(study.name)}</h1>", f"<p>Best: {'; '.join(best)}</p>"]
     for name in which:
         if name == "model":
-            opt, _ = study.read()
             for objective, direction in enumerate(study.directions):
                 suffix = f" of objective {objective + 1} ({direction})" if len(study.directions) > 1 else ""
-                explanation = opt.explain(objective)
+                explanation = study.explain(objective)
                 parts.append(f"<h2>model{suffix}</h2>{_image(name, explanation.plot())}")
                 parts.append(f"<pre>{html.escape(str(explanation))}</pre>")
             continue
@@ -203,11 +227,11 @@ def _image(name: str, figure: Figure) -> str:
 
 def _table(study: Study) -> str:
     rows = []
-    for trial in study.trials():
-        state = STATES[trial.state.name]
-        text = f"{trial.user_attrs.get(REASON, '')} {point_text(study.point(trial))}".strip()
-        value = format_numbers(trial.values) if state == "done" else state
-        rows.append(f"<tr><td>{trial.number}</td><td>{value}</td><td>{html.escape(text)}</td></tr>")
+    for trial in map(study.data, study.trials()):
+        text = f"{trial.get('reason', '')} {point_text(trial['point'])}".strip()
+        values = trial["value"] if isinstance(trial["value"], list) else [trial["value"]]
+        value = format_numbers(values) if trial["state"] == "done" else trial["state"]
+        rows.append(f"<tr><td>{trial['trial']}</td><td>{value}</td><td>{html.escape(text)}</td></tr>")
     return f"<table><tr><th>trial</th><th>value</th><th>order</th></tr>{''.join(rows)}</table>"
 
 

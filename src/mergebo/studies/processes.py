@@ -6,6 +6,8 @@ import os
 import socket
 from pathlib import Path
 
+__all__ = ["is_dead", "is_here", "process_name", "this_process"]
+
 
 def this_process() -> str:
     """The name of this process: machine, process id and start time, since process ids are reused."""

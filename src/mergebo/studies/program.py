@@ -1,20 +1,4 @@
-"""Running the user's program for one trial: fill in `./simulate {order}`, run it, and read the value that it reports.
-
-| in the command | becomes |
-|---|---|
-| `{order}`, the name of a variable, as an argument of its own | one argument for each item |
-| `--order={order}`, inside an argument | the items, joined by commas |
-| `{order:-}` | the items, joined by `-` or any other separator, such as a space: always one argument |
-| `{heat}`, the name of a variable that is not a list | its value |
-| `{json}` | the whole point as JSON, one argument |
-| `{trial}` | the trial number |
-| `{result}` | a file for the result of the program; without it, the standard output is read |
-| `{{` and `}}` | a brace |
-
-The command is split as a shell would split it, but without a shell and before any value is filled in, so no item name can
-become another argument or a command. With `shell=True` it is a command for `/bin/sh`, with pipes and variables; values are
-passed as shell variables, which are never executed as code. Placeholders are quoted automatically there, so quotes around
-them are an error. Items that begin with `-` look like options: write `./simulate -- {order}`, which most programs accept.
+"""Running the user's program for one trial, and reading the value that it reports; `mergebo.studies.command` is its command.
 
 The environment variables `MERGEBO_POINT` and `MERGEBO_TRIAL` hold the point, as JSON, and the trial number, too.
 
@@ -43,14 +27,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from mergebo.errors import ArgumentError, CancelledError, ProgramError, unknown_choice
+from mergebo._text import excerpt
+from mergebo.errors import ArgumentError, CancelledError, ProgramError
+from mergebo.studies.command import SHELL, Command, as_json, shell_text
 
 __all__ = ["Program"]
 
-RESERVED_NAMES = ("json", "trial", "result")
-"""Placeholders that are not names of variables."""
 TAIL_BYTES = 64 * 1024
 """Number of bytes kept of the output of a program: the last ones."""
 MAX_RESULT_BYTES = 1024 * 1024
@@ -61,187 +45,8 @@ DRAIN_SECONDS = 1.0
 """Seconds to keep reading after a program has ended, since its children may hold its output open for ever."""
 POLL_SECONDS = 0.05
 """Seconds between checks of a running program that prints nothing."""
-SHELL = "/bin/sh"
-WORD_BOUNDARIES = " \t\n;|&()<>"
-"""Characters that end a word in a shell."""
 OPERATORS = frozenset({"|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1", "&>"})
 """Arguments that suggest that the command was meant for a shell."""
-BRACES = "write a literal brace twice, {{ or }}"
-
-
-# The command and its placeholders
-
-
-class Placeholder(NamedTuple):
-    """`{name}` or `{name:separator}`."""
-
-    name: str
-    separator: str | None = None
-
-    def __str__(self) -> str:
-        return f"{{{self.name}}}" if self.separator is None else f"{{{self.name}:{self.separator}}}"
-
-
-class Template(NamedTuple):
-    """Texts with placeholders between them; there is one text more than placeholders."""
-
-    texts: list[str]
-    placeholders: list[Placeholder]
-
-    def is_separate(self, k: int, boundaries: str) -> bool:
-        """Whether placeholder k has only the ends of the template, or one of these characters, on either side."""
-        before, after = self.texts[k], self.texts[k + 1]
-        begins = before[-1] in boundaries if before else k == 0
-        ends = after[0] in boundaries if after else k == len(self.placeholders) - 1
-        return begins and ends
-
-
-_BRACE = re.compile(r"(?P<doubled>\{\{|\}\})|\{(?P<name>[^{}:]*)(?::(?P<separator>[^{}]*))?\}|(?P<lone>[{}])")
-
-
-def read_template(command: str) -> Template:
-    """Parse a command with placeholders.
-
-    >>> read_template("sort --by={order:-} '{{}}'")
-    Template(texts=['sort --by=', " '{}'"], placeholders=[Placeholder(name='order', separator='-')])
-    """
-    if not command.strip():
-        raise ArgumentError("the command is empty; it should be like './simulate {order}'")
-    if "\0" in command:
-        raise ArgumentError(f"the command has a NUL character: {_excerpt(command)}")
-    template, end = Template([""], []), 0
-    for match in _BRACE.finditer(command):
-        template.texts[-1] += command[end : match.start()]
-        end = match.end()
-        if match["lone"]:
-            raise ArgumentError(
-                f"unmatched {match['lone']} in the command, at the end of '{_excerpt(command[:end])}' ({BRACES})"
-            )
-        if match["doubled"]:
-            template.texts[-1] += match["doubled"][0]
-        else:
-            template.placeholders.append(Placeholder(match["name"], match["separator"]))
-            template.texts.append("")
-    template.texts[-1] += command[end:]
-    return template
-
-
-def split_template(template: Template) -> list[Template]:
-    """Split a command into arguments before values are filled in, so that a placeholder is never split."""
-    marks = [f"\0{k}\0" for k in range(len(template.placeholders))]
-    marked = "".join(text + mark for text, mark in zip(template.texts, [*marks, ""], strict=True))
-    try:
-        words = [re.split(r"\0(\d+)\0", word) for word in shlex.split(marked)]
-    except ValueError as error:
-        raise ArgumentError(f"the quotes in the command do not match: {error}") from None
-    return [Template(word[::2], [template.placeholders[int(k)] for k in word[1::2]]) for word in words]
-
-
-def to_plain(value: Any) -> Any:
-    """An array as a list; anything else as it is."""
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def as_json(point: Mapping[str, Any]) -> str:
-    """A point as one line of ASCII, which is safe in any locale."""
-
-    def convert(value: Any) -> Any:
-        converted = to_plain(value)
-        return str(value) if converted is value else converted
-
-    return json.dumps(dict(point), default=convert)
-
-
-def fill(placeholder: Placeholder, value: Any, *, separate: bool) -> list[str]:
-    """Fill in a placeholder: one argument, or one for each item of a list if the placeholder is an argument of its own."""
-    value = to_plain(value)
-    if not isinstance(value, list | tuple):
-        if placeholder.separator is not None:
-            raise ArgumentError(
-                f"{placeholder} joins the items of a list, which {placeholder.name} is not; write {{{placeholder.name}}}"
-            )
-        return [_argument(value)]
-    items = [_argument(item) for item in value]
-    if separate and placeholder.separator is None:
-        return items
-    separator = "," if placeholder.separator is None else placeholder.separator
-    for item in items:
-        # An item that ends in "-" is ambiguous before the separator "--", too: the split would be one character early.
-        unambiguous = (item + separator).index(separator) == len(item) if separator else len(item) == 1
-        if not unambiguous:
-            raise ArgumentError(
-                f"{placeholder} joins items by {separator!r}, which is ambiguous with the item {item!r}; write "
-                f"{{{placeholder.name}}} as an argument of its own, {{{placeholder.name}:SEPARATOR}} with another "
-                f"separator, or {{json}}"
-            )
-    return [separator.join(items)]
-
-
-def _argument(value: Any) -> str:
-    """A value as an argument."""
-    text = str(value)
-    try:
-        possible = b"\0" not in os.fsencode(text)
-    except UnicodeEncodeError:
-        possible = False
-    if not possible:
-        raise ArgumentError(
-            f"{text!r} has a character that is not allowed in an argument of a program; rename the item, or pass {{json}}"
-        )
-    return text
-
-
-# Commands for a shell: the quoting around placeholders
-
-_TOKENS = {
-    "'": re.compile(r"'"),
-    '"': re.compile(r"\\.|\\\Z|[\"`]|\$\(\(|\$[({]|\$\Z", re.DOTALL),
-    "": re.compile(r"\\.|\\\Z|['\"`()}]|\$\(\(|\$[({]|\$\Z", re.DOTALL),
-}
-_CLOSES = {"'": "'", '"': '"', "`": "`", "(": ")", "$(": ")", "$((": ")", "${": "}"}
-
-
-def check_quoting(template: Template) -> None:
-    """Raise an error for placeholders inside quotes, backticks, `${}` or `$(())`, and right after `$` or a backslash.
-
-    Values would not be executed as code there either, but might not arrive as a single argument.
-    """
-    open_tokens: list[str] = []
-    for text, placeholder in zip(template.texts, [*template.placeholders, None], strict=True):
-        token, at = "", 0
-        while match := _TOKENS[open_tokens[-1] if open_tokens and open_tokens[-1] in _TOKENS else ""].search(text, at):
-            token, at = match[0], match.end()
-            if open_tokens and token == _CLOSES[open_tokens[-1]]:
-                open_tokens.pop()
-            elif token == "$((":
-                open_tokens += ["$((", "("]
-            elif token in _CLOSES:
-                open_tokens.append(token)
-        if placeholder and token in ("$", "\\"):
-            raise ArgumentError(
-                f"{placeholder} is right after {token} in the command; a shell variable is written "
-                f"${{{{{placeholder.name}}}}}, with double braces"
-            )
-        inside = open_tokens[-1] if open_tokens else ""
-        if placeholder and inside and (inside not in ("(", "$(") or not {"`", "${", "$(("}.isdisjoint(open_tokens)):
-            raise ArgumentError(
-                f"{placeholder} is inside {inside} in the command; in a shell, placeholders are quoted automatically and "
-                "must not be inside quotes, backticks, ${} or $(())"
-            )
-
-
-def shell_text(template: Template, values: list[list[str]]) -> str:
-    """A command for a shell in which each placeholder is replaced by shell variables that are assigned before it.
-
-    The values are quoted in the assignments; the command itself never contains a value, so none can be run as code.
-    """
-    text = template.texts[0]
-    assignments: list[str] = []
-    for after, arguments in zip(template.texts[1:], values, strict=True):
-        names = [f"mergebo_{len(assignments) + k}" for k in range(len(arguments))]
-        assignments += [f"{name}={shlex.quote(value)}" for name, value in zip(names, arguments, strict=True)]
-        text += " ".join(f'"${{{name}}}"' for name in names) + after
-    return " ".join(assignments) + "\n" + text
 
 
 # Running the program
@@ -397,7 +202,7 @@ def _number(word: str) -> float:
             raise ValueError  # 12:30 is a time of day
         value = float(text)
     except ValueError:
-        raise ValueError(f"'{_excerpt(word, 50)}' is not a number") from None
+        raise ValueError(f"'{excerpt(word, 50)}' is not a number") from None
     return _finite(value)
 
 
@@ -432,13 +237,6 @@ def read_result(content: bytes, count: int) -> tuple[float, ...]:
     return tuple(_finite(number) for number in numbers)
 
 
-def _excerpt(text: str, limit: int = 200) -> str:
-    """The end of a text, with unprintable characters escaped."""
-    end = text[-limit - 1 :]
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in end)
-    return escaped if len(escaped) <= limit else "…" + escaped[1 - limit :]
-
-
 def _lines(tail: bytes | bytearray) -> list[str]:
     """The lines that are not blank; an ellipsis marks output that was cut, so that its first line is never a number."""
     text = ("…" if len(tail) > TAIL_BYTES else "") + tail[-TAIL_BYTES:].decode(errors="replace")
@@ -448,7 +246,7 @@ def _lines(tail: bytes | bytearray) -> list[str]:
 def _last_errors(tail: bytes | bytearray) -> str:
     """The last lines of the standard error, as the end of a message."""
     lines = _lines(tail)[-5:]
-    return f"; its standard error ends: {_excerpt(' | '.join(lines), 500)}" if lines else ""
+    return f"; its standard error ends: {excerpt(' | '.join(lines), 500)}" if lines else ""
 
 
 def _exit_message(code: int) -> str:
@@ -464,7 +262,7 @@ def _exit_message(code: int) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """The user's program: a command with placeholders, which are listed at the top of this module.
+    """The user's program: a command with placeholders, which are listed in `mergebo.studies.command`.
 
     After `timeout` seconds, a run and all processes of its group are asked to terminate, and `grace` seconds later killed. A
     failed run is repeated up to `retries` times; `values` is the number of values that the program reports. Several threads
@@ -490,33 +288,8 @@ class Program:
             raise ArgumentError(f"the grace period must be 0 seconds or more, got {self.grace}")
 
     @cached_property
-    def _template(self) -> Template:
-        template = read_template(self.command)
-        if self.shell:
-            check_quoting(template)
-        return template
-
-    @cached_property
-    def _arguments(self) -> list[Template]:
-        """The arguments; a command for a shell is a single text, which the shell splits."""
-        return [self._template] if self.shell else split_template(self._template)
-
-    def _filled(self, word: Template, values: Mapping[str, Any]) -> list[list[str]]:
-        """The arguments for each placeholder of a word that has a value."""
-        boundaries = WORD_BOUNDARIES if self.shell else ""
-        return [
-            fill(placeholder, values[placeholder.name], separate=word.is_separate(k, boundaries))
-            for k, placeholder in enumerate(word.placeholders)
-            if placeholder.name in values
-        ]
-
-    def _check_names(self, names: Collection[str]) -> None:
-        known = list(dict.fromkeys([*names, *RESERVED_NAMES]))
-        for placeholder in self._template.placeholders:
-            if placeholder.name not in known:
-                raise ArgumentError(f"{unknown_choice('a placeholder', placeholder.name, known)} ({BRACES})")
-            if placeholder.name in RESERVED_NAMES and placeholder.name in names:
-                raise ArgumentError(f"{placeholder} has another meaning in a command; rename the variable")
+    def _command(self) -> Command:
+        return Command(self.command, self.shell)
 
     def check(self, names: Collection[str], orders: Mapping[str, Collection[Any]]) -> None:
         """Raise an error if the command cannot work; nothing is run.
@@ -524,16 +297,7 @@ class Program:
         `names` are the names of all variables. `orders` maps each variable that is an order, which the command must
         contain, to its items.
         """
-        self._check_names(names)
-        for word in self._arguments:
-            self._filled(word, {name: list(items) for name, items in orders.items()} | dict.fromkeys(RESERVED_NAMES, ""))
-        used = {placeholder.name for placeholder in self._template.placeholders}
-        missing = [f"{{{name}}}" for name in orders if name not in used]
-        if missing and "json" not in used:
-            raise ArgumentError(
-                f"the command '{_excerpt(self.command)}' does not contain {' and '.join(missing)}; add it, or {{json}} for "
-                "the whole point"
-            )
+        self._command.check_placeholders(names, orders)
         if self.shell:
             self._check_syntax()
         else:
@@ -541,17 +305,17 @@ class Program:
 
     def _check_syntax(self) -> None:
         """Let the shell parse the command without running it."""
-        text = shell_text(self._template, [[""]] * len(self._template.placeholders))
+        text = shell_text(self._command.template, [[""]] * len(self._command.template.placeholders))
         done = subprocess.run([SHELL, "-n", "-c", text], stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode:
             raise ArgumentError(f"the shell cannot parse the command{_last_errors(done.stderr)}")
 
     def _check_program(self) -> None:
         """Raise an error if the program does not exist, or if the command was meant for a shell."""
-        for word in self._arguments:
+        for word in self._command.words:
             if word.texts[0] in OPERATORS and not word.placeholders:
                 raise ArgumentError(f"{word.texts[0]} in the command needs a shell: add --shell, or quote it as an argument")
-        first = self._arguments[0]
+        first = self._command.words[0]
         if first.placeholders or shutil.which(first.texts[0]):
             return
         name = first.texts[0]
@@ -561,22 +325,6 @@ class Program:
             f"the program {name!r} was not found; give its path, such as ./simulate, or add --shell if the command uses ~, "
             "variables or shell builtins"
         )
-
-    def arguments(self, point: Mapping[str, Any], number: int, result: Path) -> list[str]:
-        """The program and its arguments for a point and a trial number."""
-        self._check_names(point)
-        values = {**point, "json": as_json(point), "trial": number, "result": result}
-        if self.shell:
-            return [SHELL, "-c", shell_text(self._template, self._filled(self._template, values))]
-        arguments = []
-        for word in self._arguments:
-            filled = self._filled(word, values)
-            if len(filled) == 1 and word.is_separate(0, ""):
-                arguments += filled[0]
-            else:
-                after = (value + text for (value,), text in zip(filled, word.texts[1:], strict=True))
-                arguments.append(word.texts[0] + "".join(after))
-        return arguments
 
     def measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
         """Run the program for a point, with retries if it fails; returns the values that it reports."""
@@ -605,7 +353,7 @@ class Program:
         variables = {"MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
         with self._runs.count(), tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True) as folder:
             result = Path(folder) / "result.json"
-            started = _start(self.arguments(point, number, result), {**os.environ, **variables})
+            started = _start(self._command.arguments(point, number, result), {**os.environ, **variables})
             with _Process(started, self.grace) as process:
                 process.read_until(lambda: process.ended or self._runs.stopped, self.timeout or math.inf)
                 ended = process.ended
@@ -624,7 +372,7 @@ class Program:
         code = process.process.returncode
         if code:
             raise ProgramError(f"the program {_exit_message(code)}{_last_errors(process.errors)}")
-        if any(placeholder.name == "result" for placeholder in self._template.placeholders):
+        if self._command.writes_file:
             return self._read_file(result)
         lines = _lines(process.output)
         if not lines:
@@ -636,7 +384,7 @@ class Program:
             return read_line(lines[-1], self.values)
         except ValueError as error:
             raise ProgramError(
-                f"the last line printed by the program should end with {self._expected}, but {error}: {_excerpt(lines[-1])}"
+                f"the last line printed by the program should end with {self._expected}, but {error}: {excerpt(lines[-1])}"
             ) from None
 
     def _read_file(self, result: Path) -> tuple[float, ...]:
@@ -650,7 +398,7 @@ class Program:
                 raise ValueError(f"it is larger than {MAX_RESULT_BYTES} bytes")
             return read_result(content, self.values)
         except (OSError, ValueError) as error:
-            text = _excerpt(content[-TAIL_BYTES:].decode(errors="replace"))
+            text = excerpt(content[-TAIL_BYTES:].decode(errors="replace"))
             raise ProgramError(f"the result file should contain {self._expected}, but {error}: {text}") from None
 
     @property

@@ -1,4 +1,4 @@
-"""`mergebo problems` and `mergebo methods`: lists of both."""
+"""`mergebo problems`: list the benchmark problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mergebo.cli.output import Json, console, echo, format_number, print_json
+from mergebo._text import format_number
+from mergebo.cli.output import Json, console, echo, print_json
 
 
 def problems(
@@ -40,22 +41,3 @@ def problems(
 def _best(problem: object) -> float | None:
     optimum = getattr(problem, "optimum", None)
     return None if optimum is None else float(optimum.value)
-
-
-def methods(as_json: Json = False) -> None:
-    """List the optimization methods with a short description of each.
-
-    Example: `mergebo methods`
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    from mergebo.methods.registry import METHODS
-
-    if as_json:
-        print_json({name: info.description for name, info in METHODS.items()})
-        return
-    table = Table("method", "description", box=None, pad_edge=False, header_style="bold")
-    for name, info in METHODS.items():
-        table.add_row(name, Text(info.description))
-    console().print(table)

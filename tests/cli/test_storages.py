@@ -1,0 +1,74 @@
+"""Addresses of storages, and storages that do not work."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import optuna
+import pytest
+
+from cli_helpers import (
+    refused,
+    works,
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("", "is not the address of a storage"),
+        ("results.db", "did you mean sqlite:///results.db?"),
+        ("nosql://x", "is not the address of a storage"),
+        ("sqlite://", "does not name a file"),
+        ("sqlite:///", "does not name a file"),
+        ("sqlite:///:memory:", "does not name a file"),
+        ("journal://x.log", "does not name a file"),
+        ("sqlite:///no/such/folder/x.db", "the folder of no/such/folder/x.db does not exist"),
+        ("journal:///no/such/folder/x.log", "does not exist"),
+        ("sqlite:///folder", "folder is a folder"),
+        ("sqlite:///text.db", "cannot be opened: file is not a database"),
+        ("journal:///text.db", "cannot be opened"),
+        ("journal:///binary", "cannot be opened"),
+        ("mysql://me:secret@host/db", "needs a driver that is not installed"),
+    ],
+)
+def test_invalid_storages(url: str, expected: str) -> None:
+    Path("folder").mkdir()
+    Path("text.db").write_text("no database\n" * 500)
+    Path("binary").write_bytes(bytes(range(256)))
+    message = refused("new", "--items", "a,b", "--storage", url)
+    assert expected in message
+    assert "secret" not in message
+    assert message.count("\n") == 1
+    refused("ask", "--storage", url)
+
+
+def test_absolute_paths_have_four_slashes(folder: Path) -> None:
+    message = refused("new", "--items", "a,b", "--storage", f"journal://{folder}/x.log")
+    assert f"has four slashes: journal:///{folder}/x.log" in message
+    works("new", "--items", "a,b", "--storage", f"journal:///{folder}/x.log")
+    assert (folder / "x.log").exists()
+
+
+@pytest.mark.slow
+def test_a_database_that_cannot_be_written() -> None:
+    works("new", "--items", "a,b,c", "--method", "random", "--storage", "sqlite:///x.db")
+    with contextlib.closing(sqlite3.connect("x.db")) as database:
+        database.execute("create trigger t before insert on trials begin select raise(abort, 'no room'); end")
+        database.commit()
+    message = refused("ask", "--storage", "sqlite:///x.db")
+    assert "the storage of the studies failed: no room" in message
+    assert message.count("\n") == 1
+    assert "study: no trials yet" in works("show", "--storage", "sqlite:///file:x.db?mode=ro&uri=true").out
+
+
+def test_a_study_of_another_program() -> None:
+    backend = optuna.storages.journal.JournalFileBackend("studies.log")
+    other = optuna.create_study(storage=optuna.storages.JournalStorage(backend), study_name="other")
+    other.ask()
+    assert "'other' in journal:///studies.log was not created by mergebo" in refused("ask")
+    assert "was not created by mergebo" in refused(
+        "optimize", "--study", "other", "--items", "a,b", "--budget", 1, "--command", "ls {order}"
+    )

@@ -1,0 +1,73 @@
+"""`mergebo tell` and `mergebo fail`."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli_helpers import (
+    refused,
+    run,
+    works,
+)
+
+
+@pytest.mark.slow
+def test_noise_of_several_objectives() -> None:
+    works(
+        "new",
+        "--items",
+        "a,b,c,d",
+        "--direction",
+        "minimize",
+        "--direction",
+        "maximize",
+        "--method",
+        "bops-h",
+        "--initial",
+        2,
+    )
+    works("ask", "-k", 3)
+    assert "one noise for each" in refused("tell", 0, 1, 2, "--noise", 0.1)
+    for trial in range(3):
+        works("tell", trial, trial, -trial, "--noise", 0.1, "--noise", 0.2)
+    works("ask")  # fits models with known noise for each objective
+    front = works("best", "--json").json
+    assert {"trial", "expected", "deviation", "measurements", "point"} <= front[0].keys()
+    assert len(front[0]["expected"]) == 2
+    assert "±" in works("best").out
+
+
+@pytest.mark.slow
+def test_invalid_results() -> None:
+    works("new", "--items", "a,b,c", "--method", "random")
+    works("ask", "-k", 3)
+    works("tell", 1, 5)
+    works("fail", 2)
+    before = works("show", "--json").json
+    wrong: list[tuple[list[object], str]] = [
+        (["tell", 7, 1], "trial 7 does not exist; the last one is 2"),
+        (["tell", "--", -1, 1], "trial -1 does not exist"),
+        (["tell", 0, "x"], "a value must be a number, got 'x'"),
+        (["tell", 0, ""], "a value must be a number"),
+        (["tell", 0, "nan"], "mergebo fail"),
+        (["tell", 0, "inf"], "mergebo fail"),
+        (["tell", 0, 1, 2], "the study has one objective"),
+        (["tell", 0, 1, "--nosie", 2], "a value must be a number, got '--nosie'"),
+        (["tell", 0, 1, "--noise", "inf"], "standard deviation"),
+        (["tell", 0, 1, "--noise", 1, "--noise", 2], "the study has one objective"),
+        (["tell", 1, 3], "already has the value 5; nothing was changed. To correct"),
+        (["tell", 2, 3], "has already failed"),
+        (["fail", 1], "already has the value 5"),
+        (["fail", 7], "trial 7 does not exist"),
+    ]
+    for arguments, output in wrong:
+        assert output in refused(*arguments)
+    assert works("show", "--json").json == before
+
+
+@pytest.mark.slow
+def test_usage_errors_of_tell_and_fail() -> None:
+    works("new", "--items", "a,b,c")
+    for arguments in (["tell", "0"], ["tell", "x", "1"], ["tell"], ["tell", "0", "1", "--noise", "-1"], ["fail", "1.5"]):
+        output = run(*arguments)
+        assert (output.status, output.out) == (2, "")
