@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import pickle
 import re
@@ -302,6 +303,39 @@ def test_proposals_for_trials_created_by_the_caller() -> None:
         study.sampler.propose(study, study.get_trials())
 
 
+@pytest.mark.parametrize("method", ["random", pytest.param("auto", marks=pytest.mark.slow)])
+def test_a_sampler_that_was_used_elsewhere_proposes_what_a_new_one_does(method: str) -> None:
+    """For another study, with other parameters, pickled or copied in the meantime."""
+
+    def new() -> PermutationSampler:
+        return PermutationSampler(method, seed=0, n_startup_trials=4)
+
+    def one(trial: optuna.Trial) -> float:
+        count = trial.suggest_int("count", 0, 3) if trial.number < 6 else 0  # later trials do not have it
+        return misplaced(suggest_permutation(trial, "order", ITEMS)) + count
+
+    def other(trial: optuna.Trial) -> float:
+        return float(suggest_permutation(trial, "order", 5)[0])
+
+    used = new()
+    objectives = [one, other, one]
+    expected = [optuna.create_study() for _ in objectives]
+    found = [optuna.create_study() for _ in objectives]
+    for k in range(12):
+        for objective, study, reference in zip(objectives, found, expected, strict=True):
+            reference.sampler = new()
+            study.sampler = used
+            for each in (study, reference):
+                if k == 0:  # parameters that are not known yet would be sampled at random, one after the other
+                    each.enqueue_trial({**permutation_params("order", ITEMS, ITEMS), "count": 1})
+                if k == 4:
+                    each.enqueue_trial({"order0": 1})
+                each.optimize(objective, n_trials=1)
+        used = [used, pickle.loads(pickle.dumps(used)), copy.deepcopy(used)][k % 3]
+    for study, reference in zip(found, expected, strict=True):
+        assert [trial.params for trial in study.trials] == [trial.params for trial in reference.trials]
+
+
 def test_interrupted_and_discarded_trials_are_ignored() -> None:
     space = mb.Space(order=mb.Permutation(3))
     study = optuna.create_study(sampler=PermutationSampler("random", space=space, seed=0))
@@ -432,7 +466,7 @@ def test_bad_arguments_are_rejected_immediately() -> None:
 @pytest.mark.slow
 def test_the_package_for_optunahub() -> None:
     """The package loads as OptunaHub loads it, and its README has what the registry requires."""
-    folder = Path(__file__).parents[1] / "optunahub" / "package" / "samplers" / "permutation"
+    folder = Path(__file__).parents[2] / "optunahub" / "package" / "samplers" / "permutation"
     spec = importlib.util.spec_from_file_location("permutation", folder / "__init__.py")
     assert spec is not None
     assert spec.loader is not None

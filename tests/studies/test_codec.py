@@ -6,17 +6,21 @@ import json
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.search_space import intersection_search_space
 
 import mergebo as mb
 from mergebo import errors
 from mergebo.integrations.optuna import (
     params,
 )
-from mergebo.studies.codec import SpaceCodec
+from mergebo.studies import Study, StudyConfig
+from mergebo.studies.codec import OptionCodec, ParameterCodec, SpaceCodec, codec_of
+from mergebo.studies.trials import CommonParameters
 from mergebo.testing.strategies import spaces
 
 
@@ -77,3 +81,57 @@ def test_parameters_that_are_not_lehmer_codes(digits: dict[str, Any]) -> None:
 def test_two_variables_with_one_parameter() -> None:
     with pytest.raises(errors.ArgumentError, match="two variables would have the parameter 'order1'"):
         params(mb.Space(order=mb.Permutation(3), order1=mb.Real(0, 1)), {"order": [0, 1, 2], "order1": 0.5})
+
+
+class Weekday(mb.spaces.Variable):
+    """A kind of variable that the package does not know."""
+
+    width, size = 1, 7
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        return rng.integers(0, 7, (*shape, 1))
+
+    def validate(self, values: Any) -> np.ndarray:
+        return np.array([DAYS.index(values)])
+
+    def decode(self, values: np.ndarray) -> str:
+        return DAYS[int(values[0])]
+
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def test_other_kinds_of_variables_register_their_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = mb.Space(order=mb.Permutation(4), day=Weekday())
+    with pytest.raises(errors.ArgumentError, match="cannot be represented by parameters of Optuna; register a codec"):
+        SpaceCodec.of(space.variables)
+
+    @codec_of.register
+    def _(variable: Weekday, name: str) -> ParameterCodec:
+        return OptionCodec(variable, {name: CategoricalDistribution(DAYS)})
+
+    study = Study(optuna.create_study(), StudyConfig(space, "random"))
+    trials = study.ask(5)
+    for trial in trials:
+        point = study.point(trial)
+        assert point is not None
+        assert point["day"] == trial.params["day"]
+        study.tell(trial.number, [float(DAYS.index(point["day"]))])
+    (best,) = study.best()
+    assert best["value"] == min(DAYS.index(trial.params["day"]) for trial in trials)
+
+
+def test_common_parameters_are_those_of_a_new_comparison() -> None:
+    """Whatever was compared before; Optuna's function compares all trials each time."""
+    rng, common = np.random.default_rng(0), CommonParameters()
+    studies = [optuna.create_study(sampler=optuna.samplers.RandomSampler(0)) for _ in range(2)]
+    for _ in range(60):
+        study = studies[rng.integers(2)]
+        trial = study.ask()
+        for name in "abc":
+            if rng.random() < 0.95:
+                trial.suggest_int(name, 0, int(rng.choice([3, 4], p=[0.97, 0.03])))
+        if rng.random() < 0.8:
+            study.tell(trial, 1.0, state=None)
+        trials = study.get_trials(deepcopy=False)
+        assert common.of(trials) == intersection_search_space(trials)

@@ -12,14 +12,17 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import sqlalchemy
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
+import mergebo as mb
 from mergebo.integrations.optuna import params
-from mergebo.studies import workers
+from mergebo.studies import Study, StudyConfig, create, workers
 from mergebo.studies.attributes import REASON, RETRY_OF, STOPPED
+from mergebo.studies.program import Program
 from worker_helpers import (
     BEATING,
     FAIL,
@@ -60,6 +63,24 @@ def test_processes_that_start_together_share_the_budget(place: Place, method: st
     place.wait(*started)
     place.check(14)
     assert all(len(place.trials_of(process)) >= 2 for process in started)
+
+
+def test_workers_read_the_trials_twice_for_each_of_them(tmp_path: Path) -> None:
+    """Before its point is proposed, and after it is stored; once more to see that the budget is spent."""
+    reads = []
+
+    class Counting(Study):
+        def all_trials(self) -> list[FrozenTrial]:
+            reads.append(1)
+            return super().all_trials()
+
+    config = StudyConfig(mb.Space(order=mb.Permutation(items=list("abcd"))), "random")
+    made = create(f"journal:///{tmp_path}/storage", "study", config)
+    started = workers.Workers(Counting(made.optuna, config, made.url, made.storage), Program("echo {order} 1"), 6)
+    started.start()
+    started.join()
+    assert len(made.completed()) == 6
+    assert len(reads) == 1 + 2 * 6 + 1
 
 
 @on(["journal"])

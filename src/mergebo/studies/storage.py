@@ -55,7 +55,13 @@ def address(url: str) -> str:
 
 def study_names(storage: BaseStorage | str) -> list[str]:
     """The names of all studies in a storage, which may be given by its address."""
-    return sorted(optuna.get_all_study_names(open_storage(storage) if isinstance(storage, str) else storage))
+    if not isinstance(storage, str):
+        return sorted(optuna.get_all_study_names(storage))
+    opened = open_storage(storage)
+    try:
+        return study_names(opened)
+    finally:
+        close(opened)
 
 
 def open_storage(
@@ -102,6 +108,12 @@ def open_storage(
         ) from error
     except (SQLAlchemyError, StorageInternalError, OSError, RuntimeError, ValueError) as error:
         raise StorageError(f"the storage {address(url)} cannot be opened: {database_error(error) or error}") from error
+
+
+def close(storage: Any) -> None:
+    """Close the connections of a storage, if it has any."""
+    if engine := getattr(storage, "engine", None):  # of a database
+        engine.dispose()
 
 
 def _log_stale(grace_period: float, study: optuna.Study, trial: FrozenTrial) -> None:

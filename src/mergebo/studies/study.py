@@ -23,6 +23,7 @@ from mergebo.studies.storage import (
     GRACE_PERIOD,
     add_trial,
     address,
+    close,
     open_storage,
     set_user_attr,
     study_names,
@@ -90,8 +91,7 @@ class Study:
 
     def close(self) -> None:
         """Close the connections to the storage."""
-        if engine := getattr(self.storage, "engine", None):  # of a database
-            engine.dispose()
+        close(self.storage)
 
     @property
     def name(self) -> str:
