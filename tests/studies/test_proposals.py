@@ -150,6 +150,8 @@ def test_the_kept_optimizer_equals_a_new_one(method: str, directions: list[str],
         (one, numbers), (two, expected) = kept.read(trials), new.read(trials)
         assert numbers == expected
         same_trials(one.trials, two.trials)
+        with kept.optimizer(trials) as (shared, _):
+            same_trials(shared.trials, two.trials)
         assert (one.noisy, one.ask().point.keys()) == (two.noisy, SPACE.variables.keys())
 
 
@@ -196,6 +198,16 @@ def test_rows_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         add(study, k + 1, TrialState.COMPLETE, float(k))
         kept.propose(study.get_trials(deepcopy=False), k + 1)
     assert decoded == [1] * 6
+
+
+def test_parameters_may_appear_in_the_same_object() -> None:
+    """A storage may change its own trials as long as they are running."""
+    study = optuna.create_study()
+    add(study, 0)
+    trials, kept = study.get_trials(), proposer()
+    assert kept.read(trials)[1] == []
+    trials[0].params = CODEC.params(SPACE.sample_rows(seed=1))
+    assert kept.read(trials)[1] == [0]
 
 
 def test_points_outside_the_space_are_ignored() -> None:
