@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -105,14 +106,14 @@ def test_bugs_are_not_hidden() -> None:
 
 @pytest.mark.slow
 def test_settings_of_other_packages_are_restored() -> None:
-    """The log level of Optuna and the warning filters are the same after a command, or after opening a storage."""
-    before = optuna.logging.get_verbosity(), [*warnings.filters]
+    """Log level of Optuna, garbage collector, warning filters: the same after a command, or after opening a storage."""
+    before = optuna.logging.get_verbosity(), gc.get_threshold(), [*warnings.filters]
     works("new", "one", "--items", "a,b,c")
     works("ask", "--json")
     optimize(script(MISPLACED) + " {order}", 2, "--storage", "sqlite:///x.db", items="a,b,c")
     refused("ask", "--storage", "sqlite:///missing.db")
     assert studies.load(JOURNAL, "one").name == "one"
-    assert (optuna.logging.get_verbosity(), [*warnings.filters]) == before
+    assert (optuna.logging.get_verbosity(), gc.get_threshold(), [*warnings.filters]) == before
 
 
 def test_optuna_logs_nothing_during_a_command_and_as_usual_afterwards(caplog: pytest.LogCaptureFixture) -> None:
