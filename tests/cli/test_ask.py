@@ -26,7 +26,7 @@ def test_every_point_is_proposed_once() -> None:
 
 def test_interrupted_ask_leaves_no_trial() -> None:
     works("new", "--items", "a,b,c", "--method", "random")
-    with mock.patch("mergebo.studies.proposals.Proposer.propose", side_effect=KeyboardInterrupt):
+    with mock.patch("mergebo.studies.proposals.Proposer.row", side_effect=KeyboardInterrupt):
         assert run("ask").status == 130
     assert "no trials yet" in works("show").out
     assert works("ask", "--json").json[0]["state"] == "pending"

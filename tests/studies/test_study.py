@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -88,20 +89,32 @@ def test_two_processes_that_propose_the_same_point(url: str, monkeypatch: pytest
     """While one makes its proposal, the other one stores the same."""
     one = create(url, "study", StudyConfig(SPACE, "random"))
     other = load(url)
-    propose = one.proposer.propose
+    propose = one.proposer.row
     meanwhile: list[dict[str, Any]] = []
 
-    def slow(*arguments: Any) -> dict[str, Any]:
+    def slow(*arguments: Any) -> Any:
         if not meanwhile:
             meanwhile.extend(asked(other))
         return propose(*arguments)
 
-    monkeypatch.setattr(one.proposer, "propose", slow)
+    monkeypatch.setattr(one.proposer, "row", slow)
     (found,) = asked(one)
     assert (meanwhile[0]["trial"], found["trial"]) == (0, 2)
     assert found["point"] != meanwhile[0]["point"]
     assert [DISCARDED in trial.user_attrs for trial in one.all_trials()] == [False, True, False]
     assert [trial.number for trial in one.trials()] == [0, 2]
+
+
+def test_threads_ask_one_after_the_other(url: str) -> None:
+    study = create(url, "study", StudyConfig(SPACE, "random"))
+    threads = [threading.Thread(target=study.ask, args=(2,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    points = [str(study.point(trial)) for trial in study.all_trials()]
+    assert len(points) == len(set(points)) == 8
+    assert len(study.trials()) == 8
 
 
 def test_a_new_trial_is_stored_in_one_call(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ __all__ = [
     "NOISE",
     "ORDER_DEFINITION",
     "PROPOSED",
+    "QUEUED",
     "REASON",
     "RETRY_OF",
     "SOURCE",
@@ -26,6 +27,8 @@ ORDER_DEFINITION = "mergebo:"
 
 PROPOSED = "mergebo:claim"
 """The trial attribute (of Optuna's system attributes) that holds the proposed parameters that are not yet suggested."""
+QUEUED = "fixed_params"
+"""The trial attribute (of Optuna's system attributes) in which Optuna stores the parameters of `enqueue_trial`."""
 NOISE = "mergebo:noise"
 """The trial attribute that holds the standard deviation of the value, if known; a list with several objectives."""
 REASON = "mergebo:reason"

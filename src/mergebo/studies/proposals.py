@@ -82,14 +82,18 @@ class Proposer:
         self._observations: list[Observation] = []
         """Those in the log."""
 
-    def propose(self, trials: Sequence[FrozenTrial], number: int, again: int = 0) -> dict[str, Any]:
-        """The parameters for the trial with this number, which follows these trials.
+    def row(self, trials: Sequence[FrozenTrial], number: int, again: int = 0) -> Rows:
+        """The row for the trial with this number, which follows these trials.
 
         Raises `ExhaustedError` if every point has been tried. If another process proposes the same at the same moment,
         another number as `again` gives another proposal.
         """
         with self.optimizer(trials, self._seed(number, again)) as (optimizer, _):
-            return self.codec.params(optimizer._next_row())
+            return optimizer._next_row()
+
+    def propose(self, trials: Sequence[FrozenTrial], number: int, again: int = 0) -> dict[str, Any]:
+        """The same as parameters."""
+        return self.codec.params(self.row(trials, number, again))
 
     def random_params(self, number: int, again: int = 0) -> dict[str, Any]:
         """The parameters of a random point, which may have been tried."""

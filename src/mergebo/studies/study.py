@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import random
+import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from mergebo._text import escape_control, format_numbers
+from mergebo._typing import Rows
 from mergebo.errors import ConstraintError, ExhaustedError, StorageError, TrialError, unknown_choice
 from mergebo.spaces import Space
 from mergebo.spaces.data import space_from_data, space_to_data
@@ -88,6 +90,8 @@ class Study:
     """The address of the storage, without the password."""
     storage: Any = None
     """The storage as it was opened."""
+    _asking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+    """Threads that ask at the same time would propose the same points."""
 
     def close(self) -> None:
         """Close the connections to the storage."""
@@ -174,8 +178,9 @@ class Study:
     def ask(self, count: int = 1) -> list[FrozenTrial]:
         """Start the next trials: queued ones first, then new ones. Fewer, or none, if every point has a trial already."""
         started: list[FrozenTrial] = []
-        while len(started) < count and (trial := self._ask_one()) is not None:
-            started.append(trial)
+        with self._asking:
+            while len(started) < count and (trial := self._ask_one()) is not None:
+                started.append(trial)
         return started
 
     def _ask_one(self) -> FrozenTrial | None:
@@ -188,11 +193,12 @@ class Study:
             if self.is_exhausted(trials):
                 return None
             try:
-                params = self.proposer.propose(trials, len(trials), again)
+                row = self.proposer.row(trials, len(trials), again)
             except ExhaustedError:
                 return None
-            trial = add_trial(self.optuna, self.new_trial(TrialState.RUNNING, params))
-            if not PointsSeen(trials).is_proposed_since(params, self.all_trials()[: trial.number]):
+            new = self.new_trial(TrialState.RUNNING, self.codec.params(row), row)
+            trial = add_trial(self.optuna, new)
+            if not PointsSeen(trials).is_proposed_since(new.params, self.all_trials()[: trial.number]):
                 return trial
             logger.debug("trial %d: another process proposed the same point; proposing again", trial.number)
             self.discard(trial.number)
@@ -226,13 +232,19 @@ class Study:
         self,
         state: TrialState,
         params: Mapping[str, Any],
+        row: Rows | None = None,
         *,
         values: Sequence[float] | None = None,
         attributes: Mapping[str, Any] | None = None,
     ) -> FrozenTrial:
-        """A trial with these parameters, not yet in the storage; its orders are stored with it as people read them."""
+        """A trial with these parameters, not yet in the storage; its orders are stored with it as people read them.
+
+        The row for the parameters may be given, so that it need not be decoded; the trial may lack parameters.
+        """
         known = {name: each for name, each in self.codec.distributions.items() if name in params}
-        readable = self.codec.readable(self.codec.rows([params])[0]) if params.keys() >= self.codec.required else {}
+        if row is None and params.keys() >= self.codec.required:
+            row = self.codec.rows([params])[0]
+        readable = {} if row is None else self.codec.readable(row)
         return optuna.create_trial(
             state=state,
             values=values,

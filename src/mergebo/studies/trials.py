@@ -10,7 +10,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from mergebo.studies.attributes import DISCARDED, PROPOSED, REASON, RETRY_OF, WORKER
+from mergebo.studies.attributes import DISCARDED, PROPOSED, QUEUED, REASON, RETRY_OF, WORKER
 
 __all__ = [
     "STATES",
@@ -74,8 +74,7 @@ def shown_trials(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
 
 def params_of(trial: FrozenTrial) -> dict[str, Any]:
     """The parameters of a trial, including those proposed or enqueued for it that are not yet suggested."""
-    queued = trial.system_attrs.get("fixed_params", {})  # where Optuna stores the parameters of `enqueue_trial`
-    return {**trial.system_attrs.get(PROPOSED, {}), **queued, **trial.params}
+    return {**trial.system_attrs.get(PROPOSED, {}), **trial.system_attrs.get(QUEUED, {}), **trial.params}
 
 
 def retried_numbers(trials: Iterable[FrozenTrial]) -> set[int]:

@@ -23,6 +23,7 @@ from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
+from mergebo._typing import Rows
 from mergebo.errors import CancelledError, ConstraintError, ExhaustedError, ProgramError, StorageError
 from mergebo.studies.attributes import DISCARDED, REASON, RETRY_OF, STOPPED, WORKER
 from mergebo.studies.heartbeat import Heartbeat
@@ -259,15 +260,15 @@ class Workers:
         alone = all(trial.user_attrs.get(WORKER, self._me) == self._me for trial in trials[self._initial_count :])
         again = 0 if alone and not self._clashed else random.getrandbits(32)
         try:
-            params = self.study.proposer.propose(trials, len(trials), again)
+            row = self.study.proposer.row(trials, len(trials), again)
         except ExhaustedError as error:
             self.exhausted = error
             if original is not None:
                 self._give_up(original, str(error))
             return None
-        created = self._create(self._new(RUNNING, params, original))
+        created = self._create(self._new(RUNNING, self.study.codec.params(row), original, row=row))
         now = self._retry(self.study.all_trials)
-        self._clashed = PointsSeen(trials).is_proposed_since(params, counted_trials(now[: created.number]))
+        self._clashed = PointsSeen(trials).is_proposed_since(created.params, counted_trials(now[: created.number]))
         return self._discard_unless_counted(created, now, unique=not self._clashed)
 
     def _resume(self, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
@@ -336,12 +337,13 @@ class Workers:
         original: FrozenTrial | None = None,
         attributes: Mapping[str, Any] | None = None,
         values: Sequence[float] | None = None,
+        row: Rows | None = None,
     ) -> FrozenTrial:
         """A trial of these workers, not yet in the storage; a retry of `original` if given."""
         retry_of = {} if original is None else {RETRY_OF: [*original.user_attrs.get(RETRY_OF, ()), original.number]}
         inherited = original.user_attrs if original is not None and original.state == WAITING else {}
         own = {**inherited, WORKER: self._me, **retry_of, **(attributes or {})}
-        return self.study.new_trial(state, params, values=values, attributes=own)
+        return self.study.new_trial(state, params, row, values=values, attributes=own)
 
     def _retry(self, action: Callable[[], Result]) -> Result:
         """Run an action on the storage, and retry for a while if the storage does not respond."""
