@@ -139,6 +139,18 @@ def test_queued_trials_come_first_and_are_completed(url: str) -> None:
     assert stored.params.keys() == second["point"].keys() - {"order"} | {f"order{k}" for k in range(4)}
 
 
+@pytest.mark.parametrize("params", [{"order0": 9}, {"heat": 7.0}, {"salt": "Li"}, {"heat": "hot"}])
+def test_queued_trials_without_a_point_of_the_space_fail(url: str, params: dict[str, Any]) -> None:
+    study = create(url, "study", StudyConfig(SPACE, "random"))
+    study.optuna.enqueue_trial(params)
+    (trial,) = asked(study)
+    assert (trial["trial"], trial["state"]) == (1, "pending")
+    failed = study.data(study.all_trials()[0])
+    assert failed["state"] == "failed"
+    assert failed["reason"]
+    run(study, 2)
+
+
 def test_every_point_is_asked_for_once(url: str) -> None:
     study = create(url, "study", StudyConfig(Space(order=Permutation(3)), "random"))
     points = [str(trial["point"]) for trial in asked(study, 9)]

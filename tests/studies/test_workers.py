@@ -130,6 +130,17 @@ def test_enqueued_trials_come_first(place: Place) -> None:
     assert {queued[1].number, queued[2].number} <= {number for number, _ in place.logged("begin")[:4]}
 
 
+@on(["journal"])
+def test_enqueued_trials_without_a_point_fail(place: Place) -> None:
+    place.wait(place.optimize(1))
+    study = place.study
+    study.optuna.enqueue_trial({"order0": 77})
+    place.wait(place.optimize(4))
+    trials = study.trials()
+    assert [trial.state.name for trial in trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    assert "digit 0 of a Lehmer code of 6 items is 0..5, got 77" in trials[1].user_attrs[REASON]
+
+
 @on(["sqlite"])
 def test_a_single_process_is_reproducible(place: Place) -> None:
     """Also if it is interrupted and resumed."""

@@ -20,7 +20,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial
 
 from mergebo._typing import Rows
-from mergebo.errors import ArgumentError
+from mergebo.errors import ArgumentError, MergeboError
 from mergebo.permutations import lehmer_decode, lehmer_encode
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space, Variable
 from mergebo.studies.attributes import ORDER_DEFINITION
@@ -269,6 +269,17 @@ class SpaceCodec:
         """The trial attributes with what people cannot read in the parameters: the orders, as the names of their items."""
         found = ((name, part.readable(self.space.part(name, row))) for name, part in self.parts.items())
         return {name: value for name, value in found if value is not None}
+
+    def why_invalid(self, params: Mapping[str, Any]) -> str | None:
+        """Why parameters are not those of a point of the space; None if they are."""
+        try:
+            rows = self.rows([params])
+            if self.are_valid(rows)[0]:
+                return None
+            self.space.encode(self.space.decode(rows[0]))
+        except (MergeboError, ValueError, TypeError) as error:
+            return str(error)
+        return f"{dict(params)} are not the parameters of a point of {self.space}"
 
     def params(self, row: ArrayLike) -> dict[str, Any]:
         """The parameters for a row."""

@@ -18,7 +18,6 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from mergebo._typing import Rows
-from mergebo.errors import MergeboError
 from mergebo.optimizer import Direction, Optimizer
 from mergebo.studies.attributes import NOISE
 from mergebo.studies.codec import SpaceCodec
@@ -166,18 +165,9 @@ class Proposer:
                 if valid:
                     rows[k] = row
                 else:
-                    logger.debug("trial %d is ignored: %s", new[k].number, self._why_invalid(params[k]))
+                    logger.debug("trial %d is ignored: %s", new[k].number, self.codec.why_invalid(params[k]))
         has_all = set(complete)
         for k, trial in enumerate(new):
             finished = trial.state.is_finished()
             self._decoded[trial.number] = Decoded(trial, finished, params[k], k in has_all, rows.get(k))
         return [self._decoded[trial.number] for trial in trials]
-
-    def _why_invalid(self, params: Mapping[str, Any]) -> str:
-        """Why the point of these parameters is not in the space."""
-        space = self.codec.space
-        try:
-            space.encode(space.decode(self.codec.rows([params])[0]))
-        except MergeboError as error:
-            return str(error)
-        return f"{dict(params)} are not the parameters of a point of {space}"

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from mergebo._text import escape_control, format_numbers
 from mergebo._typing import Rows
-from mergebo.errors import ConstraintError, ExhaustedError, StorageError, TrialError, unknown_choice
+from mergebo.errors import ExhaustedError, StorageError, TrialError, unknown_choice
 from mergebo.spaces import Space
 from mergebo.spaces.data import space_from_data, space_to_data
 from mergebo.studies.attributes import CONFIG, DISCARDED, NOISE, REASON
@@ -26,6 +26,7 @@ from mergebo.studies.storage import (
     add_trial,
     address,
     close,
+    fail_unless_running,
     open_storage,
     set_user_attr,
     study_names,
@@ -141,13 +142,6 @@ class Study:
         row = self.codec.row_of(trial)
         return None if row is None else plain(self.space.decode(row))
 
-    def feasible_point(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The point of a trial to evaluate; an error if a queued order is infeasible and could not be repaired."""
-        row = self.codec.row_of(trial)
-        if row is None or not self.codec.is_feasible(row):
-            raise ConstraintError("no feasible order was found near the one that the sampler proposed")
-        return plain(self.space.decode(row))
-
     def data(self, trial: FrozenTrial) -> dict[str, Any]:
         """A trial as plain data."""
         attributes = {"noise": NOISE, "reason": REASON}
@@ -205,28 +199,33 @@ class Study:
             again = random.getrandbits(32)
 
     def _start_queued(self, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> bool:
-        """Start a queued trial; parameters that it lacks are proposed. False if another process has started it."""
+        """Start a queued trial; False if another process has started it, or if it has no point of the space."""
         params = self.completed_params(trial, trials)
-        if not take_from_queue(self.optuna, trial.number, params, self.codec.distributions):
+        if params is None or not take_from_queue(self.optuna, trial.number, params, self.codec.distributions):
             return False
-        row = self.codec.rows([params])[0]
-        for name, value in self.codec.readable(row).items():
+        for name, value in self.codec.readable(self.codec.rows([params])[0]).items():
             set_user_attr(self.optuna, trial.number, name, value)
-        if not self.codec.is_feasible(row):
-            self.fail(trial.number, "no feasible order was found near the queued one")
-            return False
         return True
 
-    def completed_params(self, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> dict[str, Any]:
-        """The parameters of a queued trial, together with proposals for those that it lacks."""
+    def completed_params(self, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> dict[str, Any] | None:
+        """The parameters of a queued trial, together with proposals for those that it lacks.
+
+        None if they are not those of a point of the space: then the trial fails.
+        """
         given = {name: value for name, value in params_of(trial).items() if name in self.codec.distributions}
-        if given.keys() >= self.codec.required:
-            return self.codec.params(self.codec.rows([given])[0]) | given
         others = [each for each in trials if each.number != trial.number]
-        try:
-            return self.proposer.propose(others, trial.number) | given
-        except ExhaustedError:
-            return self.proposer.random_params(trial.number) | given
+        if given.keys() >= self.codec.distributions.keys():
+            params = given
+        else:
+            try:
+                params = self.proposer.propose(others, trial.number) | given
+            except ExhaustedError:
+                params = self.proposer.random_params(trial.number) | given
+        if (problem := self.codec.why_invalid(params)) is None:
+            return params
+        set_user_attr(self.optuna, trial.number, REASON, problem)
+        fail_unless_running(self.optuna, trial.number)
+        return None
 
     def new_trial(
         self,

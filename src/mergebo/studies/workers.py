@@ -24,7 +24,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from mergebo._typing import Rows
-from mergebo.errors import CancelledError, ConstraintError, ExhaustedError, ProgramError, StorageError
+from mergebo.errors import CancelledError, ExhaustedError, ProgramError, StorageError
 from mergebo.studies.attributes import DISCARDED, REASON, RETRY_OF, STOPPED, WORKER
 from mergebo.studies.heartbeat import Heartbeat
 from mergebo.studies.processes import is_dead, is_here, this_process
@@ -139,12 +139,13 @@ class Workers:
 
     def _evaluate(self, trial: FrozenTrial) -> None:
         """Run the program for a trial and store the outcome."""
-        number = trial.number
+        number, point = trial.number, self.study.point(trial)
+        assert point is not None
         try:
-            values = self.program.measure(self.study.feasible_point(trial), number)
+            values = self.program.measure(point, number)
         except CancelledError:
             self._end(number, {STOPPED: True})
-        except (ProgramError, ConstraintError) as error:
+        except ProgramError as error:
             self.finished.put(self._end(number, {REASON: str(error)}))
             self._abort_if_hopeless(str(error))
         else:
@@ -282,7 +283,9 @@ class Workers:
         if (deaths := sum(WORKER in each and STOPPED not in each for each in attempts)) >= MAX_RETRIES:
             self._give_up(trial, f"{deaths} workers died while evaluating it")
             return None
-        params = self.study.completed_params(trial, trials)
+        params = self._retry(lambda: self.study.completed_params(trial, trials))
+        if params is None:
+            return None
         if self._is_unique(trial, params, trials):
             created = self._create(self._new(RUNNING, params, trial))
             taken = self._discard_unless_counted(created, self._retry(self.study.all_trials))
