@@ -344,7 +344,7 @@ class TestEnd:
         code = f"""
 import sys
 sys.path.insert(0, {str(Path(module.__file__).parents[2])!r})
-from mergebo.cli.program import Program
+from mergebo.studies.program import Program
 Program("./simulate {{order}}").measure({{"order": [1]}}, 0)
 """
         script("sleep 1; echo $$ > pid; exec sleep 30")  # the caller waits for it by then
@@ -406,7 +406,15 @@ class TestRetries:
 
 
 @pytest.mark.slow
-def test_import_is_light() -> None:
-    code = "import sys, mergebo.cli.program; print(*sys.modules)"
+def test_programs_need_no_storage() -> None:
+    """The modules that run programs import neither Optuna nor NumPy; other modules of the package do."""
+    code = f"""
+import sys, types
+package = sys.modules["mergebo.studies"] = types.ModuleType("mergebo.studies")
+package.__path__ = [{str(Path(module.__file__).parent)!r}]
+import mergebo.studies.program, mergebo.studies.processes, mergebo.studies.attributes
+print(*sys.modules)
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "mergebo.studies.command" in done.stdout.split()
     assert not set(done.stdout.split()) & {"numpy", "torch", "optuna"}
