@@ -9,6 +9,8 @@ SOURCE = TESTS.parent / "src" / "mergebo"
 
 THEMES = {
     "spaces/test_neighbourhoods.py": "what each variable contributes to the neighbourhood of a row",
+    "cli/test_main.py": "the program, whichever the command",
+    "cli/test_storages.py": "storages as commands meet them",
     "test_docs.py": "the documents say what the code says",
     "test_golden.py": "traces of every method, explanation and command",
     "test_imports.py": "import cost, layers and optional packages",

@@ -112,6 +112,18 @@ def on_a_device(hook: Any, variable: Variable) -> None:
         np.testing.assert_allclose(deviation, expected[1], atol=1e-3)
 
 
+def codec_of(hook: Any, variable: Variable) -> None:
+    codec = hook(variable, "x")
+    rows = Space(x=variable).sample_rows(10, seed=0)
+    stored = [codec.from_row(row) for row in rows]
+    assert all(len(numbers) == len(codec.parameters) for numbers in stored)
+    for numbers in stored:
+        for value, distribution in zip(numbers, codec.parameters.values(), strict=True):
+            assert distribution.to_external_repr(distribution.to_internal_repr(value)) == value
+    np.testing.assert_array_equal(codec.to_rows(stored), rows)
+    assert codec.is_inside(rows).all()
+
+
 CHECKS: dict[str, tuple[Callable[[Any, Variable], None], set[type[Variable]]]] = {
     "mergebo.acquisition.neighbourhood.scanned_neighbours": (scanned_neighbours, set(EXAMPLES)),
     "mergebo.experiments.competitors._random_value": (random_value, {mb.Permutation, mb.Binary}),
@@ -120,6 +132,7 @@ CHECKS: dict[str, tuple[Callable[[Any, Variable], None], set[type[Variable]]]] =
     "mergebo.kernels.device.write_neighbours": (on_a_device, {mb.Permutation, mb.Binary}),
     "mergebo.problems.optima.heuristics._random_step": (random_step, set(EXAMPLES)),
     "mergebo.similarity.product.default_similarity": (default_similarity, set(EXAMPLES)),
+    "mergebo.studies.codec.codec_of": (codec_of, set(EXAMPLES)),
     "mergebo.testing.problems.invalid_value": (invalid_value, set(EXAMPLES)),
 }
 """What a hook must do, and the kinds of variables for which it must. The others it refuses, or never sees."""

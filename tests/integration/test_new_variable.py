@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from numpy.typing import ArrayLike
+from optuna.distributions import FloatDistribution
 
 import mergebo as mb
+from mergebo import studies
 from mergebo._typing import Floats, Rows
 from mergebo.errors import ArgumentError, ExhaustedError
+from mergebo.integrations.optuna import PermutationSampler, suggest
 from mergebo.similarity import Similarity, default_similarity
 from mergebo.spaces import SearchSpace, Variable
+from mergebo.studies import StudyConfig
+from mergebo.studies.codec import NumbersCodec, codec_of
+from mergebo.studies.table import add_results, read_table, table_text
 from mergebo.testing import SpaceSuite
 
 STEPS = 2.0 ** np.arange(8)
@@ -77,6 +85,15 @@ def _(variable: Direction, orders: Callable[[int], Similarity], choices: Callabl
     return ChordSimilarity()
 
 
+class DirectionCodec(NumbersCodec):
+    """The degrees; 360 is never stored."""
+
+
+@codec_of.register
+def _(variable: Direction, name: str) -> DirectionCodec:
+    return DirectionCodec(variable, {name: FloatDistribution(0, 360)})
+
+
 SPACE = mb.Space(route=mb.Permutation(5), wind=Direction())
 
 
@@ -117,6 +134,30 @@ def test_what_is_known_of_it_is_explained() -> None:
         trial = opt.ask()
         opt.tell(trial, value(trial.point))
     assert "12" in str(opt.explain())
+
+
+def test_it_is_stored_and_exported(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/winds.db"
+    study = studies.create(url, "winds", StudyConfig(SPACE, initial=4))
+    for trial in study.ask(5):
+        study.tell(trial.number, [value(study.point(trial))])
+    (best,) = study.best()
+    assert best["value"] == min(trial.value for trial in study.trials())
+    again = studies.load(url)
+    assert again.space == SPACE
+    table = table_text(again)
+    assert table.startswith("trial,state,value,route 1,route 2,route 3,route 4,route 5,wind,noise,reason\n")
+    (tmp_path / "winds.csv").write_text(table)
+    other = studies.create(url, "others", StudyConfig(SPACE))
+    add_results(other, read_table(other, tmp_path / "winds.csv"), "winds.csv")
+    assert [other.point(trial) for trial in other.trials()] == [again.point(trial) for trial in again.trials()]
+    assert [trial.value for trial in other.trials()] == [trial.value for trial in again.trials()]
+
+
+def test_optuna_samples_it() -> None:
+    study = optuna.create_study(sampler=PermutationSampler(space=SPACE, seed=0, n_startup_trials=4))
+    study.optimize(lambda trial: value(suggest(trial, SPACE)), n_trials=8)
+    assert all(0 <= trial.params["wind"] < 360 for trial in study.trials)
 
 
 @pytest.mark.needs_torch

@@ -18,8 +18,7 @@ from mergebo import errors
 from mergebo.integrations.optuna import (
     params,
 )
-from mergebo.studies import Study, StudyConfig
-from mergebo.studies.codec import OptionCodec, ParameterCodec, SpaceCodec, codec_of
+from mergebo.studies.codec import SpaceCodec, codec_of
 from mergebo.studies.trials import CommonParameters
 from mergebo.testing.strategies import spaces
 
@@ -83,42 +82,10 @@ def test_two_variables_with_one_parameter() -> None:
         params(mb.Space(order=mb.Permutation(3), order1=mb.Real(0, 1)), {"order": [0, 1, 2], "order1": 0.5})
 
 
-class Weekday(mb.spaces.Variable):
-    """A kind of variable that the package does not know."""
-
-    width, size = 1, 7
-
-    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        return rng.integers(0, 7, (*shape, 1))
-
-    def validate(self, values: Any) -> np.ndarray:
-        return np.array([DAYS.index(values)])
-
-    def decode(self, values: np.ndarray) -> str:
-        return DAYS[int(values[0])]
-
-
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-
-
-def test_other_kinds_of_variables_register_their_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
-    space = mb.Space(order=mb.Permutation(4), day=Weekday())
+def test_other_kinds_of_variables_have_to_register_their_parameters() -> None:
+    """As `tests/integration/test_new_variable.py` does."""
     with pytest.raises(errors.ArgumentError, match="cannot be represented by parameters of Optuna; register a codec"):
-        SpaceCodec.of(space.variables)
-
-    @codec_of.register
-    def _(variable: Weekday, name: str) -> ParameterCodec:
-        return OptionCodec(variable, {name: CategoricalDistribution(DAYS)})
-
-    study = Study(optuna.create_study(), StudyConfig(space, "random"))
-    trials = study.ask(5)
-    for trial in trials:
-        point = study.point(trial)
-        assert point is not None
-        assert point["day"] == trial.params["day"]
-        study.tell(trial.number, [float(DAYS.index(point["day"]))])
-    (best,) = study.best()
-    assert best["value"] == min(DAYS.index(trial.params["day"]) for trial in trials)
+        codec_of("a kind without a codec", "x")  # type: ignore[arg-type]
 
 
 def test_common_parameters_are_those_of_a_new_comparison() -> None:

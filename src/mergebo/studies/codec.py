@@ -26,7 +26,7 @@ from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space, Va
 from mergebo.studies.attributes import ORDER_DEFINITION
 from mergebo.studies.trials import params_of
 
-__all__ = ["ParameterCodec", "SpaceCodec", "codec_of"]
+__all__ = ["NumbersCodec", "ParameterCodec", "SpaceCodec", "codec_of"]
 
 
 @dataclass(frozen=True)
