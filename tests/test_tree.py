@@ -50,3 +50,17 @@ def test_modules_are_found() -> None:
     assert has_module("test_cli.py")
     assert not has_module("test_sorting_networks.py")
     assert not has_module("sorting/test_gp.py")
+
+
+def test_the_contributing_guide_lists_every_file_once() -> None:
+    text = (TESTS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    lines = text.partition("## The source tree")[2].partition("```\n")[2].partition("```")[0].splitlines()
+    listed, folders = [], list[str]()
+    for line in lines:
+        name, depth = line.split()[0], (len(line) - len(line.lstrip())) // 2
+        folders = [*folders[:depth], name]
+        listed.append("".join(folders))
+    files = [path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")]
+    packages = {f"{Path(file).parent.as_posix()}/" for file in files if "/" in file}
+    expected = {file for file in files if "/" not in file or not file.endswith("__init__.py")} | packages
+    assert sorted(listed) == sorted(expected)

@@ -19,7 +19,7 @@ def test_the_best_of_noisy_values_is_the_best_expected_one() -> None:
         works("tell", trial["trial"], value)
     found = works("best", "--json").json
     assert found["point"] == points[found["trial"]]
-    assert found["deviation"] > 0
+    assert found["std"] > 0
     assert found["measurements"] >= 1
     output = works("best").out
     assert "±" in output

@@ -36,7 +36,7 @@ def test_noisy_results_are_imported_again() -> None:
 def test_tables_from_elsewhere(text: str) -> None:
     works("new", "--items", "a,b,c", "--real", "heat=20:80")
     Path("t.csv").write_text(text, newline="")
-    assert works("import", "t.csv", "--json").json == {"added": 2, "there already": 0}
+    assert works("import", "t.csv", "--json").json == {"added": 2, "skipped": 0}
     trials = works("show", "--json").json["trials"]
     assert [(trial["value"], trial["point"]) for trial in trials] == [
         (1.5, {"order": ["a", "b", "c"], "heat": 20.0}),
@@ -61,8 +61,8 @@ GOOD = "1,a,b,c,3,K,0,1\n"
         (HEAD + ",a,b,c,3,K,0,1\n", "line 2: value must be a number, got ''"),
         (HEAD + "nan,a,b,c,3,K,0,1\n", "line 2: value must be a finite number"),
         (HEAD + '"1,234",a,b,c,3,K,0,1\n', "line 2: value must be a number, got '1,234'"),
-        (HEAD + "1,a,b,d,3,K,0,1\n", "line 2: an item must be one of 'a', 'b', 'c', got 'd'"),
-        (HEAD + "1,a,b,,3,K,0,1\n", "line 2: an item must be"),
+        (HEAD + "1,a,b,d,3,K,0,1\n", "line 2: an item of order must be one of 'a', 'b', 'c', got 'd'"),
+        (HEAD + "1,a,b,,3,K,0,1\n", "line 2: an item of order must be"),
         (HEAD + "1,a,b,b,3,K,0,1\n", "line 2: "),
         (HEAD + "1,c,b,a,3,K,0,1\n", "line 2: ['c', 'b', 'a'] violates these constraints"),
         (HEAD + "1,a,b,c,3.5,K,0,1\n", "line 2: k must be an integer, got '3.5'"),

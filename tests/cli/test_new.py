@@ -53,7 +53,7 @@ def test_json_is_all_that_is_printed() -> None:
     assert shown["setup"]["method"] == "random"
     assert works("export", "--json").json == shown["trials"]
     works("export", "--out", "all.csv")
-    assert works("import", "all.csv", "--json").json == {"added": 0, "there already": 1}
+    assert works("import", "all.csv", "--json").json == {"added": 0, "skipped": 1}
     assert "Results so far: 1." in works("show", "--explain", "--json").json["explanations"][0]
 
 

@@ -32,7 +32,7 @@ def test_noise_of_several_objectives() -> None:
         works("tell", trial, trial, -trial, "--noise", 0.1, "--noise", 0.2)
     works("ask")  # fits models with known noise for each objective
     front = works("best", "--json").json
-    assert {"trial", "expected", "deviation", "measurements", "point"} <= front[0].keys()
+    assert {"trial", "expected", "std", "measurements", "point"} <= front[0].keys()
     assert len(front[0]["expected"]) == 2
     assert "±" in works("best").out
 

@@ -173,7 +173,7 @@ def test_the_best_of_noisy_values_are_the_best_expected_ones(url: str) -> None:
         study.tell(trial["trial"], [value(trial["point"])], [0.1])
     (best,) = study.best()
     assert best["point"] == study.data(study.all_trials()[best["trial"]])["point"]
-    assert best["deviation"] > 0
+    assert best["std"] > 0
 
 
 def test_best_so_far_follows_the_direction() -> None:

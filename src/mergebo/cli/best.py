@@ -47,7 +47,7 @@ def _expected(found: list[dict[str, Any]], several: bool) -> None:
     if several:
         echo(("Pareto front of the expected values", "italic"))
     for each in found:
-        values, deviations = (each[name] if several else (each[name],) for name in ("expected", "deviation"))
+        values, deviations = (each[name] if several else (each[name],) for name in ("expected", "std"))
         text = ", ".join(_uncertain(*pair) for pair in zip(values, deviations, strict=True))
         times = "once" if each["measurements"] == 1 else f"{each['measurements']} times"
         echo((text, "bold"), f" expected for trial {each['trial']}, measured {times}")

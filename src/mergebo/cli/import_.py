@@ -39,7 +39,7 @@ def import_(
     added = add_results(study, results, table.name)
     skipped = len(results) - added
     if as_json:
-        print_json({"added": added, "there already": skipped})
+        print_json({"added": added, "skipped": skipped})
         return
     text = "1 result" if added == 1 else f"{added} results"
     echo(f"Imported {text}" + (f"; skipped {skipped} that the study already has." if skipped else "."))

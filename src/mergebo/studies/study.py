@@ -321,7 +321,7 @@ class Study:
             {
                 "trial": numbers[each.id],
                 "expected": each.value,
-                "deviation": each.std,
+                "std": each.std,
                 "measurements": each.measurements,
                 "point": plain(each.point),
             }
