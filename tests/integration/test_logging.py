@@ -30,7 +30,7 @@ from mergebo.studies import StudyConfig
 from mergebo.studies.attributes import WORKER
 from mergebo.studies.processes import this_process
 from mergebo.studies.program import Program
-from mergebo.studies.storage import record_heartbeat, set_user_attr
+from mergebo.studies.storage import record_heartbeat, set_user_attr, trial_id
 from mergebo.studies.workers import Workers
 
 Logged = Callable[[str], list[str]]
@@ -172,7 +172,7 @@ def test_trials_of_dead_workers(logged: Logged, tmp_path: Path) -> None:
 def test_trials_without_a_heartbeat(logged: Logged, tmp_path: Path) -> None:
     study = create_study(tmp_path, "sqlite", heartbeat_interval=1, grace_period=1)
     trial = running_trial(study, "elsewhere:1:1")
-    record_heartbeat(study.optuna, trial.number)
+    record_heartbeat(study.optuna, trial_id(study.optuna, trial.number))
     while not logged("studies.storage"):
         time.sleep(0.1)
         optuna.storages.fail_stale_trials(study.optuna)

@@ -17,7 +17,7 @@ class Heartbeat:
     """Records heartbeats for the running trials of this process, in storages that have them; a journal has none."""
 
     def __init__(self, study: optuna.Study, running: Callable[[], Collection[int]]) -> None:
-        """`running` returns the numbers of the trials that are running."""
+        """`running` returns the ids in the storage of the trials that are running."""
         self.study = study
         self.interval = heartbeat_interval(study)
         """Seconds between heartbeats; None if the storage has none."""
@@ -46,10 +46,10 @@ class Heartbeat:
                 self.interrupted()
             self._last = time.time()
 
-    def record(self, *numbers: int) -> None:
+    def record(self, *trial_ids: int) -> None:
         """Record a heartbeat for each of these trials."""
-        for number in () if self.interval is None else numbers:
-            record_heartbeat(self.study, number)
+        for trial_id in () if self.interval is None else trial_ids:
+            record_heartbeat(self.study, trial_id)
 
     def interrupted(self) -> None:
         """Take note that the storage has not responded, so that others could not record heartbeats either."""

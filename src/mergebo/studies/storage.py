@@ -229,9 +229,9 @@ def heartbeat_interval(study: optuna.Study) -> float | None:
     return None if interval is None else interval()
 
 
-def record_heartbeat(study: optuna.Study, number: int) -> None:
-    """Record a heartbeat for a running trial."""
-    study._storage.record_heartbeat(trial_id(study, number))  # type: ignore[attr-defined]
+def record_heartbeat(study: optuna.Study, found: int) -> None:
+    """Record a heartbeat for the running trial with this id. To look it up would wait for reads by other threads."""
+    study._storage.record_heartbeat(found)  # type: ignore[attr-defined]
 
 
 def remove_session(storage: BaseStorage) -> None:

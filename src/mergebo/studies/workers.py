@@ -29,7 +29,7 @@ from mergebo.studies.attributes import DISCARDED, REASON, RETRY_OF, STOPPED, WOR
 from mergebo.studies.heartbeat import Heartbeat
 from mergebo.studies.processes import is_dead, is_here, this_process
 from mergebo.studies.program import Program
-from mergebo.studies.storage import add_trial, database_error, fail_unless_running, remove_session, set_user_attr
+from mergebo.studies.storage import add_trial, database_error, fail_unless_running, remove_session, set_user_attr, trial_id
 from mergebo.studies.study import Study
 from mergebo.studies.trials import PointsSeen, counted_trials, params_of, was_interrupted
 
@@ -85,11 +85,11 @@ class Workers:
         self.error: BaseException | None = None
         self._me = this_process()
         self._lock = threading.Lock()
-        self._running: set[int] = set()
-        """Numbers of the running trials of these workers."""
+        self._running: dict[int, int] = {}
+        """Running trials of these workers: the trial id in the storage by trial number."""
         self._failures = 0
         self._threads: list[threading.Thread] = []
-        self._heartbeat = Heartbeat(study.optuna, lambda: list(self._running))
+        self._heartbeat = Heartbeat(study.optuna, lambda: list(self._running.values()))
         self._initial_count = 0
         """Number of trials at the start."""
         self._clashed = False
@@ -172,7 +172,7 @@ class Workers:
                     f"mergebo tell {number} {numbers} --study {shlex.quote(self.study.name)}"
                 )
             raise
-        self._running.discard(number)
+        del self._running[number]
         return ended
 
     def _store(self, number: int, attributes: Mapping[str, Any], values: Sequence[float] | None) -> FrozenTrial:
@@ -249,7 +249,7 @@ class Workers:
         if has_heartbeat and not is_here(worker) and trial.number not in self._first_beats:
             # A worker that died before its first heartbeat would never be detected, so record one for it.
             self._first_beats.add(trial.number)
-            self._retry(lambda: self._heartbeat.record(trial.number))
+            self._retry(lambda: self._heartbeat.record(trial_id(self.study.optuna, trial.number)))
         return has_heartbeat or is_here(worker)
 
     def _begin(self, trials: Sequence[FrozenTrial], original: FrozenTrial | None = None) -> FrozenTrial | None:
@@ -330,8 +330,8 @@ class Workers:
 
     def _start_heartbeat(self, number: int) -> None:
         """Record heartbeats for a trial from now on."""
-        self._running.add(number)
-        self._retry(lambda: self._heartbeat.record(number))
+        found = self._running[number] = self._retry(lambda: trial_id(self.study.optuna, number))
+        self._retry(lambda: self._heartbeat.record(found))
 
     def _new(
         self,
