@@ -18,7 +18,7 @@ import pytest
 from optuna.trial import FrozenTrial, TrialState
 
 import mergebo as mb
-from benchmark_records import kills_its_process
+from benchmark_records import KILLER
 from mergebo import studies
 from mergebo.acquisition import AcquisitionFunction
 from mergebo.experiments import Job, run_jobs
@@ -112,9 +112,11 @@ def test_an_executor_that_loses_a_worker(logged: Logged) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_that_lose_their_process(logged: Logged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mergebo.experiments.runner.attempt", kills_its_process)
-    run_jobs([Job("tsp:random(n=6,seed=1)", "random", seed, 6, 3) for seed in range(2)], tmp_path, workers=2)
+def test_jobs_that_lose_their_process(logged: Logged, tmp_path: Path) -> None:
+    methods = tmp_path / "killer.py"
+    methods.write_text(KILLER)
+    jobs = [Job("tsp:random(n=6,seed=1)", "killer", seed, 6, 3) for seed in range(2)]
+    run_jobs(jobs, tmp_path / "runs", workers=2, load=methods)
     assert all(line.startswith("WARNING: a worker process died; ") for line in logged("experiments.runner"))
     assert logged("experiments.runner")
 
