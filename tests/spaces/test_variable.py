@@ -120,9 +120,22 @@ def test_all_values_are_enumerated(variable: Variable) -> None:
     assert {tuple(row) for row in sampled.tolist()} <= {tuple(row) for row in every.tolist()}
 
 
-def test_values_without_end_are_not_enumerated() -> None:
-    with pytest.raises(ExhaustedError, match="Real"):
-        mb.Real(0, 1).enumerate()
+@pytest.mark.parametrize(
+    "variable",
+    [mb.Permutation(10), mb.Permutation(12, before=[(0, 1)]), mb.Binary(20), mb.Integer(0, 10**6), mb.Real(0, 1)],
+    ids=repr,
+)
+def test_too_many_values_are_not_enumerated(variable: Variable) -> None:
+    with pytest.raises(ExhaustedError, match=f"{type(variable).__name__}.*too many to enumerate"):
+        variable.enumerate()
+    with pytest.raises(ExhaustedError, match="too many to enumerate"):
+        mb.Space(x=variable).enumerate_rows()
+
+
+def test_too_many_points_are_not_enumerated() -> None:
+    space = mb.Space(a=mb.Binary(9), b=mb.Binary(9))
+    with pytest.raises(ExhaustedError, match=r"2\.62e\+05 points"):
+        space.enumerate_rows()
 
 
 @given(VARIABLES, st.integers(0, 99))

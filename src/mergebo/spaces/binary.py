@@ -15,7 +15,7 @@ from mergebo._text import read_integer
 from mergebo._typing import Floats, Ints, Rows
 from mergebo.errors import ArgumentError, ShapeError
 from mergebo.permutations import as_int_array, check_n, invert, sample
-from mergebo.spaces.variable import Variable
+from mergebo.spaces.variable import Variable, check_enumerable
 
 __all__ = ["Binary"]
 
@@ -62,6 +62,7 @@ class Binary(Variable):
         return [read_integer(cell, name) for cell in cells]
 
     def enumerate(self) -> Rows:
+        check_enumerable(self, self.size)
         return np.array(list(itertools.product((0, 1), repeat=self.count)), np.int64)
 
     def neighbours(self, value: Rows, move: str = "step") -> Rows:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from mergebo._text import read_integer, read_number
 from mergebo._typing import Floats, Rows
 from mergebo.errors import ArgumentError, ArgumentTypeError, ExhaustedError
-from mergebo.spaces.variable import Variable, as_builtin
+from mergebo.spaces.variable import Variable, as_builtin, check_enumerable
 
 __all__ = ["Integer", "Numeric", "Real"]
 
@@ -112,7 +112,7 @@ class Real(Numeric):
         return read_number(cells[0], name)
 
     def enumerate(self) -> Rows:
-        raise ExhaustedError(f"the values of {self} cannot be enumerated")
+        raise ExhaustedError(f"{self} has infinitely many points, too many to enumerate")
 
     def neighbours(self, value: Rows, move: str = "step") -> Rows:
         """The values a half, a quarter, an eighth ... of the range up or down, or at its end."""
@@ -172,6 +172,7 @@ class Integer(Numeric):
         return read_integer(cells[0], name)
 
     def enumerate(self) -> Rows:
+        check_enumerable(self, self.size)
         return np.arange(int(self.low), int(self.high) + 1)[:, None]
 
     def neighbours(self, value: Rows, move: str = "step") -> Rows:

@@ -19,7 +19,6 @@ from mergebo.errors import (
     ArgumentError,
     ArgumentTypeError,
     ConstraintError,
-    ExhaustedError,
     ShapeError,
     SlotError,
     UnsupportedError,
@@ -29,7 +28,7 @@ from mergebo.neighbours import move_slots, move_table
 from mergebo.permutations import as_int_array, check_n, invert, sample, validate
 from mergebo.spaces.constraints import Constraint, ConstraintSet
 from mergebo.spaces.items import Items
-from mergebo.spaces.variable import MAX_ENUMERATED, Predicate, Variable, as_builtin
+from mergebo.spaces.variable import MAX_ENUMERATED, Predicate, Variable, as_builtin, check_enumerable
 
 __all__ = ["Permutation"]
 
@@ -203,11 +202,11 @@ class Permutation(Variable):
         return math.inf if self._all_rows is None else len(self._all_rows)
 
     def enumerate(self) -> Ints:
-        """All feasible orders; constrained ones only up to `MAX_ENUMERATED`, above which `size` is infinite."""
+        """All feasible orders. If there are more than `MAX_ENUMERATED` constrained ones, their number counts as infinite."""
+        check_enumerable(self, self.size)
         if self.constraints is None:
             return np.array(list(itertools.permutations(range(self.n))), np.int64)
-        if self._all_rows is None:
-            raise ExhaustedError(f"there are too many orders to enumerate: {self}")
+        assert self._all_rows is not None
         return self._all_rows
 
     @cached_property

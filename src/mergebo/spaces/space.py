@@ -24,7 +24,7 @@ from mergebo.permutations import as_generator
 from mergebo.spaces.binary import Binary
 from mergebo.spaces.numbers import Real
 from mergebo.spaces.permutation import Permutation
-from mergebo.spaces.variable import Variable
+from mergebo.spaces.variable import Variable, check_enumerable
 
 __all__ = ["PermutationSpace", "SearchSpace", "Space"]
 
@@ -127,6 +127,7 @@ class SearchSpace(ABC):
 
     def enumerate_rows(self) -> Rows:
         """All feasible rows of a small space; raises `ExhaustedError` if there are too many."""
+        check_enumerable(self, self.size)
         parts = [variable.enumerate() for variable in self.variables.values()]
         index = np.meshgrid(*(np.arange(len(part)) for part in parts), indexing="ij")
         return np.concatenate([part[each.ravel()] for part, each in zip(parts, index, strict=True)], axis=1)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mergebo._typing import Floats, Ints, Rows
+from mergebo.errors import ExhaustedError
 
 __all__ = ["Variable"]
 
@@ -159,6 +160,13 @@ class Variable(ABC):
     def undo_relabel(self, values: Rows, labels: Ints) -> Rows:
         """The inverse of `relabel`."""
         return values
+
+
+def check_enumerable(what: object, size: float) -> None:
+    """Raise an error if there are too many points to enumerate."""
+    if size > MAX_ENUMERATED:
+        many = "infinitely many" if size == np.inf else f"{size:.3g}"
+        raise ExhaustedError(f"{what} has {many} points, too many to enumerate (the limit is {MAX_ENUMERATED})")
 
 
 def as_builtin(value: Any) -> Any:
