@@ -67,7 +67,7 @@ def noise(group: str, instance: int, seed: int) -> dict[str, Any]:
             found[str(count)] = {
                 "recommended": (true - random_values.min()) / value_range,
                 "luckiest": (lucky - random_values.min()) / value_range,
-                "off": (best.value - true) / best.deviation,
+                "off": (best.value - true) / best.std,
                 "points": len({str(each.point) for each in opt.trials}),
             }
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from botorch.acquisition import LogExpectedImprovement
+from botorch import acquisition as botorch_acquisition
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from gpytorch.kernels import RBFKernel, ScaleKernel
@@ -16,7 +16,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from harness import Row, best_times, faster, run, seconds
 
 import mergebo as mb
-from mergebo.acquisition import AcquisitionNeighbourhood, local_search, log_expected_improvement, neighbours
+from mergebo.acquisition import AcquisitionNeighbourhood, LogExpectedImprovement, SearchLimits, local_search, neighbours
 from mergebo.gp import GP
 from mergebo.methods import KernelModel, mallows_kernel, merge_kernel
 from mergebo.neighbours import MOVES, move_slots, move_table
@@ -46,11 +46,13 @@ def scanning() -> list[Row]:
         points, values = data(n, 100)
         model = GP(KernelModel(merge_kernel).similarity(mb.PermutationSpace(n)), points, values)
         best = float(model.y.min())
-        acquisition = AcquisitionNeighbourhood(model, log_expected_improvement, best)
+        acquisition = AcquisitionNeighbourhood(model, LogExpectedImprovement(), best)
         centre = mb.permutations.sample(n, seed=5)
         around = neighbours(centre, mb.PermutationSpace(n))[:some]
         features = torch.from_numpy(MergeMap(n).encode(around)).double().unsqueeze(1)
-        reference = LogExpectedImprovement(on_features(points, model.y).eval(), best_f=best, maximize=False)
+        reference = botorch_acquisition.LogExpectedImprovement(
+            on_features(points, model.y).eval(), best_f=best, maximize=False
+        )
         with torch.no_grad():
             # As in local search, where scans follow each other.
             repeats = 20 if n == 30 else 1
@@ -109,13 +111,13 @@ def ascending() -> list[Row]:
             points, values = data(n, count)
             space = mb.PermutationSpace(n)
             model = GP(KernelModel(orders).similarity(space), points, values)
-            landscape = AcquisitionNeighbourhood(model, log_expected_improvement, float(model.y.min()))
+            landscape = AcquisitionNeighbourhood(model, LogExpectedImprovement(), float(model.y.min()))
             starts = np.concatenate([points[[values.argmin()]], space.sample_rows(10, seed=1)])
             landscape.best_neighbours(starts[0], 5)  # compiles
-            times, heights = {}, {}
+            times, heights, limits = {}, {}, SearchLimits(screening_steps=3, min_improvement=1e-3)
             for ascent, first in (("first", np.random.default_rng(0)), ("steepest", None)):
                 start = time.perf_counter()
-                heights[ascent] = local_search(landscape, starts, screening_steps=3, rng=first, min_improvement=1e-3)[1][0]
+                heights[ascent] = local_search(landscape, starts, limits, rng=first)[1][0]
                 times[ascent] = time.perf_counter() - start
             what = f"{name}, n = {n}, N = {count}: LogEI {heights['first']:.4f} by first improvement"
             what += f" / {heights['steepest']:.4f} by steepest ascent"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,8 @@ from mergebo.permutations import sample
 from mergebo.sorting import MergeMap
 
 pytestmark = pytest.mark.slow
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 32])
@@ -32,6 +36,16 @@ def test_the_ablation_table_in_the_docs_matches_the_records() -> None:
     rows = [json.loads(line) for line in ablation.RESULTS.read_text().splitlines()]
     assert ablation.table(rows) in (Path(__file__).parents[2] / "docs" / "auto.md").read_text()
     assert {row["part"] for row in rows} == set(ablation.PARTS)
+
+
+@pytest.mark.needs_torch
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_benchmark_can_be_imported(path: Path) -> None:
+    spec = spec_from_file_location(f"benchmark_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[spec.name] = module = module_from_spec(spec)  # dataclasses look for their module
+    spec.loader.exec_module(module)
 
 
 @pytest.mark.parametrize("part", ablation.PARTS)
