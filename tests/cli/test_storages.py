@@ -28,7 +28,7 @@ from cli_helpers import (
         ("sqlite:///no/such/folder/x.db", "the folder of no/such/folder/x.db does not exist"),
         ("journal:///no/such/folder/x.log", "does not exist"),
         ("sqlite:///folder", "folder is a folder"),
-        ("sqlite:///text.db", "cannot be opened: file is not a database"),
+        ("sqlite:///text.db", "cannot be opened: text.db is not a database of SQLite"),
         ("journal:///text.db", "cannot be opened"),
         ("journal:///binary", "cannot be opened"),
         ("mysql://me:secret@host/db", "needs a driver that is not installed"),

@@ -41,6 +41,8 @@ HEARTBEAT_INTERVAL = 5
 """Seconds between heartbeats of a worker."""
 GRACE_PERIOD = 30
 """Seconds without a heartbeat until a worker counts as dead."""
+SQLITE_START = b"SQLite format 3\0"
+"""The first bytes of a database of SQLite."""
 ATTEMPTS = 10
 """Maximum number of attempts to create the tables while other processes do the same."""
 
@@ -135,6 +137,18 @@ def _check_file(url: str, scheme: str, location: str, create: bool) -> None:
         raise StorageError(f"there are no studies: {path} does not exist; create one with `mergebo new`")
     if path.is_dir():
         raise StorageError(f"{path} is a folder, not a file")
+    if scheme == "sqlite" and path.exists() and not _is_database(path):  # Optuna would leave its connection open
+        raise StorageError(f"the storage {url} cannot be opened: {path} is not a database of SQLite")
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file can be a database of SQLite: it is empty, has the format's first bytes, or cannot be read here."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE_START))
+    except OSError:
+        return True
+    return start in (b"", SQLITE_START)
 
 
 def _set_up(make: Callable[[], Any]) -> Any:
