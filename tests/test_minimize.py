@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -130,7 +131,8 @@ class TestWorkers:
         ]
 
     def test_a_value_that_cannot_be_pickled_is_a_failure(self) -> None:
-        with ProcessPoolExecutor(1) as pool, pytest.warns(RuntimeWarning, match=r"trial 0 failed: .*(pickle|local object)"):
+        pool = ProcessPoolExecutor(1, mp_context=get_context("forkserver"))  # processes with threads must not be forked
+        with pool, pytest.warns(RuntimeWarning, match=r"trial 0 failed: .*(pickle|local object)"):
             result = mb.minimize(unpicklable, self.space, budget=1, method="random", executor=pool)
         assert [trial.state for trial in result.trials] == ["failed"]
 
