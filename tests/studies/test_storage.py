@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.storages import BaseStorage
+from sqlalchemy import event
 
 import mergebo
+from mergebo.spaces import Permutation, Space
 from mergebo.studies import address, create, load, study_names
 from mergebo.studies.study import StudyConfig
 
@@ -86,3 +89,15 @@ def test_the_interface_has_these_calls() -> None:
         assert callable(getattr(BaseStorage, name))
     study = optuna.create_study()
     assert study._storage.get_study_name_from_id(study._study_id) == study.study_name
+
+
+def test_connections_are_closed_with_the_study(tmp_path: Path) -> None:
+    """Python 3.13 warns of connections that are left open."""
+    study = create(f"sqlite:///{tmp_path}/x.db", "x", StudyConfig(Space(order=Permutation(3)), "random"))
+    study.ask(2)
+    count, closed = study.storage.engine.pool.checkedin(), []
+    assert count
+    event.listen(study.storage.engine, "close", lambda *_: closed.append(True))
+    del study
+    gc.collect()
+    assert len(closed) == count

@@ -19,6 +19,7 @@ import random
 import re
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -96,7 +97,9 @@ def open_storage(
         engine: dict[str, Any] = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else {"pool_pre_ping": True}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats have long been experimental
-            return _set_up(lambda: RDBStorage(url, engine_kwargs=engine, **heartbeat_options))
+            storage = _set_up(lambda: RDBStorage(url, engine_kwargs=engine, **heartbeat_options))
+        weakref.finalize(storage, storage.engine.dispose)  # its connections would not be closed with it
+        return storage
     except (BadAddress, NoSuchModuleError) as error:
         hint = f"; did you mean sqlite:///{url}?" if url and not separator else ""
         raise StorageError(
