@@ -109,8 +109,9 @@ def run_job(job: Job, method: Method | None = None) -> Record:
     """Run the job. If its method is given as an object, the job's name for it is only a label."""
     start = time.perf_counter()
     problem = job.make_problem()
-    name = read_call(job.method)[0] if method is None else ""
+    name = ""
     if method is None:
+        name, _ = read_call(job.method)
         method_row(name).load()  # before `one_thread`, which limits only loaded libraries
     # The initial design is that of a random optimiser: the same points for every method with the same seed.
     shared: dict[str, Any] = {"seed": job.seed, "initial": job.initial, "design": job.design}

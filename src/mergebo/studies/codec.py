@@ -23,6 +23,7 @@ from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, MergeboError
 from mergebo.permutations import lehmer_decode, lehmer_encode
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space, Variable
+from mergebo.spaces.variable import as_builtin
 from mergebo.studies.attributes import ORDER_DEFINITION
 from mergebo.studies.trials import params_of
 
@@ -292,7 +293,7 @@ class SpaceCodec:
 
 def _storable(item: Any) -> Any:
     """An item as a value that a study can store."""
-    item = item.item() if isinstance(item, np.generic) else item
+    item = as_builtin(item)
     return item if isinstance(item, str | int | float) else str(item)
 
 
