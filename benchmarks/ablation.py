@@ -21,7 +21,7 @@ from rich.progress import Progress
 from mergebo.experiments.jobs import Job, run_job
 from mergebo.experiments.metrics import normalised_score, random_search
 from mergebo.experiments.suites import CLASSES_OF_100, DESIGN_SEEDS, SMALL_CLASSES, THIEVES
-from mergebo.hyperparameters import LENGTHSCALE_PRIOR
+from mergebo.hyperparameters import Priors, VariancePriors
 from mergebo.methods import STRUCTURES, Auto, Bayesian, EmbeddingModels, NeighbourhoodSearch, StructureModels
 from mergebo.problems import get
 from mergebo.problems.optima.regenerate import solve
@@ -36,7 +36,7 @@ TOURS, ORDERS, LAYOUTS = (
     ("QAP 30", "Cell placement 30"),
 )
 LARGE_ORDERS = ("Linear ordering 100",)
-INSTANCES = {"Flow shop 20": range(100, 124)}
+INSTANCES = dict.fromkeys(("Flow shop 20", "Flow shop 50", "Floor planning 30"), range(100, 124))
 """More instances where runs vary most: the results with three were once the opposite of those with 24."""
 
 
@@ -47,6 +47,9 @@ class Part:
     classes: tuple[str, ...]
     embedding: bool = True
     improve_tours: bool = True
+    exploration: float | None = None
+    instances: range = DESIGN_SEEDS
+    """Seeds of the instances of each class, if it has not more in `INSTANCES`."""
     models: dict[str, Any] = field(default_factory=dict)
     """Changed settings of `StructureModels`."""
 
@@ -59,6 +62,7 @@ class Part:
             full,
             model=EmbeddingModels(models) if self.embedding else models,
             search=replace(full.search, improve_tours=self.improve_tours),
+            exploration=self.exploration,
         )
 
 
@@ -71,8 +75,14 @@ def with_variants(name: str, variants: Any) -> dict[str, Any]:
 PRECEDENCE = STRUCTURES["precedence"].variants
 WITHOUT_DISTANCES = {"structures": tuple(each for each in STRUCTURES.values() if each.name != "slot-distances")}
 
+EVERY_CLASS = (*SMALL_CLASSES, *CLASSES_OF_100, *THIEVES)
+TWELVE = range(100, 112)
+
 PARTS = {
-    "everything": Part((*TOURS, *ORDERS, *LARGE_ORDERS, *LAYOUTS, *THIEVES)),
+    "everything": Part(EVERY_CLASS, instances=TWELVE),
+    "exploration": Part(EVERY_CLASS, exploration=1.0, instances=TWELVE),
+    "priors of the variance": Part(EVERY_CLASS, models={"priors": Priors()}, instances=TWELVE),
+    "longer lengthscales": Part(EVERY_CLASS, models={"priors": VariancePriors(lengthscale=(-0.5, 1.0))}, instances=TWELVE),
     "item embedding": Part(TOURS, embedding=False),
     "starts improved by 2-opt": Part((*TOURS, *THIEVES), improve_tours=False),
     "sampled structure instead of the best one": Part((*TOURS, *ORDERS, *LAYOUTS), models={"sampled": False}),
@@ -87,7 +97,6 @@ PARTS = {
     "slot distances": Part(LAYOUTS, models=WITHOUT_DISTANCES),
     "kernel on the number of ones": Part(tuple(THIEVES), models={"binary": BinarySimilarity}),
     "output warping": Part(tuple(THIEVES), models={"warped": False}),
-    "longer-lengthscale prior": Part(tuple(THIEVES), models={"mixed_prior": LENGTHSCALE_PRIOR}),
 }
 """Parts by name; the first is the whole method."""
 
@@ -102,7 +111,7 @@ def jobs(part: str) -> list[tuple[str, Job]]:
                 found.append((group, Job(THIEVES[group], method, seed, 55, 5, relabelled=True)))
                 continue
             budget = 220 if group in CLASSES_OF_100 else 100
-            for instance in INSTANCES.get(group, DESIGN_SEEDS):
+            for instance in INSTANCES.get(group, PARTS[part].instances):
                 problem = {**SMALL_CLASSES, **CLASSES_OF_100}[group].format(seed=instance)
                 found.append((group, Job(problem, method, seed, budget, 20, relabelled=True)))
     return found

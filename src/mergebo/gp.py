@@ -80,7 +80,6 @@ class GP:
         self.rows = rows
         self.noise_std = noise_std
         self.mean_function = mean_function
-        self.priors = priors
         values = np.asarray(values, np.float64)
         self.y, self.y_mean, self.y_std = standardize(values)
         if scaling is not None:
@@ -93,6 +92,7 @@ class GP:
             noise = float(self.fixed_noise.mean())
         self.noise = noise
         distances = similarity.distances(rows, rows)
+        self.priors = priors.for_distances(distances, self.terms)
         residuals = self.residuals = self.y - self._prior_mean_at(rows)
         self.hyperparameters = hyperparameters or fit(
             distances,

@@ -7,7 +7,7 @@ Distances between the points are computed once; a step of the fit then costs one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ __all__ = [
     "Hyperparameters",
     "Prior",
     "Priors",
+    "VariancePriors",
     "fit",
     "negative_log_posterior",
     "outputscale_prior",
@@ -46,6 +47,9 @@ NOISY_PRIOR = (-1.5, 1.0)
 MIN_NOISE = 1e-6
 """Smallest noise variance, as in BoTorch: it keeps matrices invertible when points repeat."""
 
+MIN_TYPICAL_DISTANCE = 1e-6
+"""Distances of points that are all equal are 0."""
+
 _BOUNDS = ((-4.0, 4.0), (-4.0, 4.0), (np.log(MIN_NOISE), 2.0))
 """Bounds of log l, log s and log noise."""
 
@@ -56,10 +60,20 @@ class Priors:
 
     lengthscale: Prior = LENGTHSCALE_PRIOR
     noise: Prior = NOISE_PRIOR
+    noisy: Prior = NOISY_PRIOR
+    """The prior of the noise where values are known to be noisy."""
+
+    def for_distances(self, distances: Floats, terms: Sequence[int]) -> Priors:
+        """The priors of models of points with these distances, `(factors, N, N)`; `terms` as in `negative_log_posterior`."""
+        return self
 
     def of_all(self, factors: int, terms: int) -> list[Prior]:
         """The priors of all lengthscales, all outputscales and the noise."""
         return [self.lengthscale] * factors + [outputscale_prior(terms)] * terms + [self.noise]
+
+    def log_normal(self, factors: int, terms: int) -> list[Prior]:
+        """The same priors, or the nearest log-normal ones, as densities of the hyperparameters."""
+        return self.of_all(factors, terms)
 
     def negative_log(self, logs: Floats, terms: int, learns_noise: bool) -> tuple[float, Floats]:
         """Negative log prior of log hyperparameters, and its gradient; fixed noise has no prior."""
@@ -70,6 +84,64 @@ class Priors:
             value += 0.5 * ((logs[k] - mean) / deviation) ** 2 + logs[k] + np.log(deviation * np.sqrt(2 * np.pi))
             gradient[k] = (logs[k] - mean) / deviation**2 + 1
         return value, gradient
+
+
+@dataclass(frozen=True)
+class VariancePriors(Priors):
+    """Normal priors of log lengthscales and log noise, and of the log variance that the kernel gives the observed values.
+
+    At their mean distance d, this variance is `s (1 - exp(-d / 2 l^2))`. Values are standardised, so it is about 1, whatever
+    the lengthscale. A prior of s itself rules out long lengthscales, with which the kernel becomes linear in its features,
+    since s has to grow with them; and it lets the evidence of few observations choose too small a variance.
+    """
+
+    lengthscale: Prior = (1.0, 1.0)
+    noise: Prior = (-4.0, 2.0)
+    noisy: Prior = (-2.5, 1.0)
+    variance: Prior = (0.0, 0.5)
+    terms: tuple[int, ...] = ()
+    """Number of distances of each term of the kernel."""
+    typical: tuple[float, ...] = ()
+    """Mean of each distance between two observed points."""
+
+    def for_distances(self, distances: Floats, terms: Sequence[int]) -> Priors:
+        pairs = max(1, distances.shape[1] * (distances.shape[1] - 1))
+        typical = np.maximum(distances.sum(axis=(1, 2)) / pairs, MIN_TYPICAL_DISTANCE)
+        return replace(self, terms=tuple(terms), typical=tuple(typical.tolist()))
+
+    def of_all(self, factors: int, terms: int) -> list[Prior]:
+        mean, deviation = self.variance
+        shares = self._log_shares(np.full(factors, self.lengthscale[0]))[0]
+        scales = [(mean - float(np.log(terms)) - share, deviation) for share in shares.tolist()]
+        return [self.lengthscale] * factors + scales + [self.noise]
+
+    def log_normal(self, factors: int, terms: int) -> list[Prior]:
+        return [(mean + deviation**2, deviation) for mean, deviation in self.of_all(factors, terms)]
+
+    def negative_log(self, logs: Floats, terms: int, learns_noise: bool) -> tuple[float, Floats]:
+        factors = len(self.typical)
+        shares, by_lengthscales = self._log_shares(logs[:factors])
+        groups = (
+            (logs[:factors], self.lengthscale),
+            (logs[factors:-1] + shares, (self.variance[0] - np.log(terms), self.variance[1])),
+            (logs[-1:] if learns_noise else logs[:0], self.noise),
+        )
+        value, slopes = 0.0, []
+        for each, (mean, deviation) in groups:
+            standard = (each - mean) / deviation
+            value += float(0.5 * standard @ standard + len(each) * np.log(deviation * np.sqrt(2 * np.pi)))
+            slopes.append(standard / deviation)
+        gradient = np.concatenate([slopes[0], slopes[1], np.zeros(1)])
+        gradient[:factors] += by_lengthscales * np.repeat(slopes[1], self.terms)
+        gradient[len(logs) - 1 :] = slopes[2] if learns_noise else 0.0
+        return value, gradient
+
+    def _log_shares(self, log_lengthscales: Floats) -> tuple[Floats, Floats]:
+        """For each term `log(1 - exp(-d / 2 l^2))`, and for each factor the derivative by its log lengthscale."""
+        rates = np.array(self.typical) * np.exp(-2 * log_lengthscales)
+        exponents = np.array([0.5 * own.sum() for own in split(rates, self.terms)])
+        shares = -np.expm1(-exponents)
+        return np.log(shares), -rates * np.repeat(np.exp(-exponents) / shares, self.terms)
 
 
 def outputscale_prior(terms: int) -> Prior:
@@ -192,6 +264,7 @@ def fit(
     check_noise(noise)
     factors = len(distances)
     terms = terms or [factors]
+    priors = priors.for_distances(distances, terms)
     bounds = [_BOUNDS[0]] * factors + [_BOUNDS[1]] * len(terms) + [_BOUNDS[2]]
     if noise is not None:
         bounds[-1] = (np.log(noise), np.log(noise))

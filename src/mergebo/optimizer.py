@@ -308,6 +308,7 @@ class Optimizer:
             self._prior_mean,
             int(exponents[objective]),
             self._cache,
+            np.array([log.states[k] == "done" for k in log.finished], bool),
         )
 
     @one_blas_thread()

@@ -28,7 +28,7 @@ class TestRelaxation:
         rows = space.sample_rows(15, seed=0)
         values = rows[:, 0] + 0.1 * rows[:, -1]
         fitted = GP(KernelModel(orders).similarity(space), rows, values)
-        relaxed = acquisition.Relaxation(fitted, float(fitted.y.min()))
+        relaxed = acquisition.Relaxation(fitted, float(fitted.y.min()), acquisition.LogExpectedImprovement())
         codes = relaxed.features(rows)
         test = space.sample_rows(5, seed=3)
         corners = np.concatenate(relaxed.features(test), axis=1)
@@ -50,16 +50,20 @@ class TestRelaxation:
                 return super().project(features)
 
         fitted = model()
-        ends = Recording(fitted, float(fitted.y.min())).maximise(SPACE.sample_rows(4, seed=1), steps=50)
+        ends = Recording(fitted, float(fitted.y.min()), acquisition.LogExpectedImprovement()).maximise(
+            SPACE.sample_rows(4, seed=1), steps=50
+        )
         assert len(reached) == len(ends) == 4
         assert 0 <= np.min(reached) < np.max(reached) <= 1
         after_many = np.array(reached)
         reached.clear()
-        Recording(fitted, float(fitted.y.min())).maximise(SPACE.sample_rows(4, seed=1), steps=1)
+        Recording(fitted, float(fitted.y.min()), acquisition.LogExpectedImprovement()).maximise(
+            SPACE.sample_rows(4, seed=1), steps=1
+        )
         assert (np.array(reached) != after_many).any(axis=1).all()  # one step does not reach the optimum
 
     def test_needs_codes_that_decode(self) -> None:
         rows = SPACE.sample_rows(5, seed=0)
         fitted = GP(KernelModel(footrule_kernel).similarity(SPACE), rows, rows[:, 0].astype(float))
         with pytest.raises(errors.UnsupportedError, match="codes that can be decoded"):
-            acquisition.Relaxation(fitted, 0.0)
+            acquisition.Relaxation(fitted, 0.0, acquisition.LogExpectedImprovement())

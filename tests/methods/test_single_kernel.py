@@ -140,4 +140,4 @@ def test_kernels_are_combined_by_name(how: str) -> None:
     with pytest.raises(errors.ArgumentError, match="did you mean 'both'"):
         mb.Optimizer(mixed_space.MIXED, "bops-h", combine="boht")
     with pytest.raises(errors.UnsupportedError, match="not a sum"):
-        acquisition.Relaxation(mixed_space.model(how), 0.0)
+        acquisition.Relaxation(mixed_space.model(how), 0.0, acquisition.LogExpectedImprovement())

@@ -1,10 +1,12 @@
 """Acquisition functions and their maximisation."""
 
+from mergebo.acquisition.feasibility import Feasibility
 from mergebo.acquisition.functions import (
     ACQUISITIONS,
     AcquisitionFunction,
     AfterMeasurement,
     ExpectedImprovement,
+    Exploring,
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
     LowerConfidenceBound,
@@ -21,6 +23,8 @@ __all__ = [
     "AfterMeasurement",
     "ExhaustiveNeighbourhood",
     "ExpectedImprovement",
+    "Exploring",
+    "Feasibility",
     "Landscape",
     "LogExpectedImprovement",
     "LogProbabilityOfImprovement",

@@ -16,6 +16,7 @@ __all__ = [
     "AcquisitionFunction",
     "AfterMeasurement",
     "ExpectedImprovement",
+    "Exploring",
     "LogExpectedImprovement",
     "LogProbabilityOfImprovement",
     "LowerConfidenceBound",
@@ -34,6 +35,14 @@ class AcquisitionFunction(ABC):
     def gradient(self, mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
         """The derivatives of `value` by mean and by standard deviation."""
 
+    def weighted(self, value: Floats, log_probability: Floats) -> Floats:
+        """Values of points whose evaluation succeeds with a probability."""
+        return value + log_probability
+
+    def weighted_gradient(self, value: float, log_probability: float) -> tuple[float, float]:
+        """The derivatives of `weighted` by value and by log probability."""
+        return 1.0, 1.0
+
 
 @dataclass(frozen=True)
 class ExpectedImprovement(AcquisitionFunction):
@@ -46,6 +55,13 @@ class ExpectedImprovement(AcquisitionFunction):
     def gradient(self, mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
         u = (best - mean) / std
         return -ndtr(u), np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi)
+
+    def weighted(self, value: Floats, log_probability: Floats) -> Floats:
+        return value * np.exp(log_probability)
+
+    def weighted_gradient(self, value: float, log_probability: float) -> tuple[float, float]:
+        probability = float(np.exp(log_probability))
+        return probability, value * probability
 
 
 @dataclass(frozen=True)
@@ -117,8 +133,35 @@ class AfterMeasurement(AcquisitionFunction):
         total = variance + self.noise_variance
         return by_mean, by_mean_std * std * (variance + 2 * self.noise_variance) / total**1.5
 
+    def weighted(self, value: Floats, log_probability: Floats) -> Floats:
+        return self.function.weighted(value, log_probability)
+
+    def weighted_gradient(self, value: float, log_probability: float) -> tuple[float, float]:
+        return self.function.weighted_gradient(value, log_probability)
+
     def _mean_std(self, std: Floats) -> Floats:
         return np.asarray(std**2 / np.sqrt(std**2 + self.noise_variance))
+
+
+@dataclass(frozen=True)
+class Exploring(AcquisitionFunction):
+    """An acquisition function of the posterior with its standard deviations multiplied by a factor."""
+
+    function: AcquisitionFunction
+    factor: float
+
+    def value(self, mean: Floats, std: Floats, best: float) -> Floats:
+        return self.function.value(mean, self.factor * std, best)
+
+    def gradient(self, mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
+        by_mean, by_std = self.function.gradient(mean, self.factor * std, best)
+        return by_mean, self.factor * by_std
+
+    def weighted(self, value: Floats, log_probability: Floats) -> Floats:
+        return self.function.weighted(value, log_probability)
+
+    def weighted_gradient(self, value: float, log_probability: float) -> tuple[float, float]:
+        return self.function.weighted_gradient(value, log_probability)
 
 
 ACQUISITIONS: dict[str, AcquisitionFunction] = {

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 
 from mergebo._typing import Floats, Rows
 from mergebo.acquisition.compound import COMPOUND_MOVE_SIZE, best_first, changed_slots, compound_moves
+from mergebo.acquisition.feasibility import Feasibility
 from mergebo.acquisition.functions import AcquisitionFunction
 from mergebo.gp import GP
 from mergebo.neighbours import MOVES, move_slots, move_table
@@ -78,13 +79,18 @@ class AcquisitionNeighbourhood:
     moves: tuple[str, ...] = ("swap",)
     scanner: Scanner | None = None
     """What scans neighbourhoods; the model itself if None."""
+    feasibility: Feasibility | None = None
+    """The probability that an evaluation succeeds, by which values are weighted; None if none has failed."""
 
     @property
     def space(self) -> SearchSpace:
         return self.model.similarity.space
 
     def value(self, rows: Rows) -> Floats:
-        return self.function.value(*self.model.predict_standardised(rows), self.best)
+        values = self.function.value(*self.model.predict_standardised(rows), self.best)
+        if self.feasibility is None:
+            return values
+        return self.function.weighted(values, self.feasibility.log_probability(rows))
 
     def best_neighbours(self, row: Rows, count: int) -> Rows:
         single: list[Rows] = []
@@ -102,13 +108,21 @@ class AcquisitionNeighbourhood:
     def continuous_step(self, row: Rows) -> Rows:
         """The row with its real variables at a local maximum, by L-BFGS, and all others fixed."""
         space, at = self.model.similarity.space, self.model.posterior_along_reals(row)
+        log_probability_at = None if self.feasibility is None else self.feasibility.along_reals(row)
         columns = {space.slices[name].start: real for name, real in space.reals.items()}
 
         def loss(units: Floats) -> tuple[float, Floats]:
             mean, deviation, mean_gradient, deviation_gradient = at(units)
             here = np.array([mean]), np.array([deviation]), self.best
             by_mean, by_deviation = self.function.gradient(*here)
-            return -float(self.function.value(*here)[0]), -(by_mean * mean_gradient + by_deviation * deviation_gradient)
+            value = self.function.value(*here)
+            gradient = by_mean * mean_gradient + by_deviation * deviation_gradient
+            if log_probability_at is not None:
+                log_probability, by_units = log_probability_at(units)
+                by_value, by_log_probability = self.function.weighted_gradient(float(value[0]), log_probability)
+                value = self.function.weighted(value, np.array([log_probability]))
+                gradient = by_value * gradient + by_log_probability * by_units
+            return -float(value[0]), -gradient
 
         start = np.array([float(real.to_unit(row[column])) for column, real in columns.items()])
         options = {"maxiter": CONTINUOUS_STEP_ITERATIONS}
@@ -122,7 +136,10 @@ class AcquisitionNeighbourhood:
 
     def scan(self, row: Rows, variable: str, move: str) -> Floats:
         """Acquisition values of all neighbours by one kind of move of one variable, in single precision."""
-        return self.function.value(*(self.scanner or self.model).scan(row, variable, move), self.best)
+        values = self.function.value(*(self.scanner or self.model).scan(row, variable, move), self.best)
+        if self.feasibility is None:
+            return values
+        return self.function.weighted(values, self.feasibility.scan(row, variable, move))
 
 
 def top_k(values: Floats, count: int) -> NDArray[np.int64]:

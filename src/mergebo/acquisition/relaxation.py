@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mergebo._typing import Floats, Rows
-from mergebo.acquisition.functions import LogExpectedImprovement
+from mergebo.acquisition.functions import AcquisitionFunction
 from mergebo.errors import UnsupportedError
 from mergebo.gp import GP
 from mergebo.permutations import invert
@@ -25,10 +25,11 @@ __all__ = ["Relaxation"]
 
 @dataclass(frozen=True)
 class Relaxation:
-    """Log expected improvement of a model over real features of points."""
+    """An acquisition function of a model over real features of points."""
 
     model: GP
     best: float
+    function: AcquisitionFunction
 
     def __post_init__(self) -> None:
         if len(self.model.terms) > 1:
@@ -67,7 +68,7 @@ class Relaxation:
         return np.concatenate(parts)
 
     def value(self, features: Floats, codes: list[Floats]) -> tuple[float, Floats]:
-        """Negative log expected improvement at a vector of features, and its gradient; `codes` are those of the data."""
+        """The negative acquisition value at a vector of features, and its gradient; `codes` are those of the data."""
         model, hyper = self.model, self.model.hyperparameters
         parts = np.split(features, np.cumsum([code.shape[1] for code in codes])[:-1])
         rates = [1 / (code.shape[1] * each**2) for code, each in zip(codes, hyper.lengthscales, strict=True)]
@@ -79,8 +80,8 @@ class Relaxation:
         mean = model.constant_mean + cross @ model.alpha
         deviation = np.sqrt(max(hyper.outputscale - white @ white, 1e-12))
         here = np.array([mean]), np.array([deviation]), self.best
-        value = float(LogExpectedImprovement().value(*here)[0])
-        by_mean, by_deviation = LogExpectedImprovement().gradient(*here)
+        value = float(self.function.value(*here)[0])
+        by_mean, by_deviation = self.function.gradient(*here)
         by_cross = by_mean * model.alpha - by_deviation * (model.chol_inverse.T @ white) / deviation
         by_exponent = by_cross * cross
         gradient = [

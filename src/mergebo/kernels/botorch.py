@@ -7,7 +7,7 @@ import torch
 
 from mergebo.errors import extra
 from mergebo.gp import GP
-from mergebo.hyperparameters import MIN_NOISE, outputscale_prior
+from mergebo.hyperparameters import MIN_NOISE
 from mergebo.kernels.similarity import product_kernel
 
 with extra("torch"):
@@ -22,13 +22,15 @@ __all__: list[str] = []
 
 def to_botorch(model: GP) -> SingleTaskGP:
     """The same model as a BoTorch `SingleTaskGP`; see `GP.to_botorch`."""
-    scale_prior = LogNormalPrior(*outputscale_prior(len(model.terms)))
+    lengthscale_prior, *_, scale_prior, noise_prior = (
+        LogNormalPrior(*each) for each in model.priors.log_normal(sum(model.terms), len(model.terms))
+    )
     scaled = [ScaleKernel(product_kernel(term), outputscale_prior=scale_prior) for term in model.similarity.terms]
     targets = torch.from_numpy(model.y).unsqueeze(-1)
     learns_noise = model.noise is None and model.fixed_noise is None
     if learns_noise:
         constraint = GreaterThan(MIN_NOISE)
-        noise = {"likelihood": GaussianLikelihood(LogNormalPrior(*model.priors.noise), noise_constraint=constraint)}
+        noise = {"likelihood": GaussianLikelihood(noise_prior, noise_constraint=constraint)}
     else:
         noise = {"train_Yvar": torch.from_numpy(model.noise_variances).unsqueeze(-1)}
     exported = SingleTaskGP(
@@ -42,7 +44,7 @@ def to_botorch(model: GP) -> SingleTaskGP:
     for kernel, outputscale in zip(scaled, model.hyperparameters.outputscales, strict=True):
         kernel.outputscale = outputscale
         for factor in getattr(kernel.base_kernel, "kernels", [kernel.base_kernel]):
-            factor.register_prior("lengthscale_prior", LogNormalPrior(*model.priors.lengthscale), "lengthscale")
+            factor.register_prior("lengthscale_prior", lengthscale_prior, "lengthscale")
             factor.lengthscale = torch.tensor([next(lengthscales) for _ in range(factor.lengthscale.numel())])
     if learns_noise:
         exported.likelihood.noise = max(model.hyperparameters.noise, MIN_NOISE * (1 + 1e-6))

@@ -40,6 +40,9 @@ class Auto(Preset):
     """Moves of orders that the search uses."""
     acquisition: str | AcquisitionFunction = "logei"
     """`"logei"`, `"ei"`, `"pi"`, `"ucb"`, or an acquisition function."""
+    exploration: float | None = None
+    """Factor by which the acquisition function sees standard deviations multiplied; if None, it is derived from the size of
+    the space and the model."""
 
     def bayesian(self) -> Bayesian:
         models = StructureModels(find_structures(self.structures))
@@ -55,7 +58,11 @@ class Auto(Preset):
             improve_tours=True,
         )
         return Bayesian(
-            EmbeddingModels(models) if self.embedding else models, acquisition_function(self.acquisition), search, self.batch
+            EmbeddingModels(models) if self.embedding else models,
+            acquisition_function(self.acquisition),
+            search,
+            self.batch,
+            self.exploration,
         )
 
 

@@ -47,6 +47,8 @@ class History:
     """Values and their standard deviations are the observed ones divided by two to this power."""
     cache: Cache = field(default_factory=Cache, repr=False, compare=False)
     """What was computed from earlier histories of the run."""
+    succeeded: NDArray[np.bool_] | None = None
+    """For each evaluation that ended, in that order, whether it has a value; if None, those that failed came last."""
 
     def unscaled(self, numbers: ArrayLike) -> Floats:
         """Numbers in the units of the observed values; infinity where they overflow."""
@@ -58,6 +60,24 @@ class History:
         """All rows that are not to be evaluated again, as bytes. Noisy observations may be repeated."""
         every = np.concatenate([*([] if self.noisy else [self.rows]), self.failed, self.pending])
         return frozenset(row.tobytes() for row in every)
+
+    @cached_property
+    def labelled(self) -> History:
+        """All evaluations with labels as values: 1 if they succeeded, 0 if they failed."""
+        succeeded = self.succeeded
+        if succeeded is None:
+            succeeded = np.arange(len(self.rows) + len(self.failed)) < len(self.rows)
+        rows = np.empty((len(succeeded), self.space.width), self.space.dtype)
+        rows[succeeded], rows[~succeeded] = self.rows, self.failed
+        return History(
+            self.space,
+            rows,
+            succeeded.astype(np.float64),
+            self.failed[:0],
+            self.pending,
+            self.initial,
+            cache=self.cache.of_labels,
+        )
 
     def is_tried(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of the rows are not to be evaluated again; see `tried`."""

@@ -12,18 +12,22 @@ import numpy as np
 
 from mergebo._timing import phase
 from mergebo._typing import Floats, Rows
-from mergebo.acquisition import AcquisitionFunction, AfterMeasurement, LogExpectedImprovement
+from mergebo.acquisition import AcquisitionFunction, AfterMeasurement, Exploring, Feasibility, LogExpectedImprovement
 from mergebo.errors import ExhaustedError, unknown_choice
 from mergebo.gp import GP
 from mergebo.methods.base import History, propose_each
 from mergebo.methods.baselines import RandomSearch
 from mergebo.methods.batch import Batch, law_batch
-from mergebo.methods.models import ModelBuilder
+from mergebo.methods.exploration import check_exploration, exploration_factor
+from mergebo.methods.models import AveragedBuilder, ModelBuilder
 from mergebo.methods.search import AcquisitionSearch, NeighbourhoodSearch, ThompsonSampling
 
 __all__ = ["Bayesian"]
 
 logger = logging.getLogger(__name__)
+RECENT, CAUTION = 10, 1.0
+"""Number of the latest evaluations whose failures make a search more cautious, and by how much: the probability of success
+is raised to the power of 1 + CAUTION for each."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,12 @@ class Bayesian:
     acquisition: AcquisitionFunction = LogExpectedImprovement()
     search: AcquisitionSearch = NeighbourhoodSearch()
     batch: Batch = "fantasies"
+    exploration: float | None = 1.0
+    """Factor by which the acquisition function sees standard deviations multiplied; None to derive it from the size of the
+    space and the model."""
 
     def __post_init__(self) -> None:
+        check_exploration(self.exploration)
         if self.batch not in get_args(Batch):
             raise unknown_choice("batch", self.batch, get_args(Batch))
 
@@ -74,11 +82,13 @@ class Bayesian:
         """The model, and rows with their acquisition values, best first."""
         with phase("fit"):
             model = self.model.build(history, rng)
+            feasibility = feasibility_of(self.model, history, rng)
         model, best = condition_on_pending(model, history)
-        function = self.acquisition
+        factor = exploration_factor(model) if self.exploration is None else self.exploration
+        function = self.acquisition if factor == 1 else Exploring(self.acquisition, factor)
         if history.noisy:
             function = AfterMeasurement(function, model.hyperparameters.noise)
-        return model, *search.maximise(model, function, best, history, rng)
+        return model, *search.maximise(model, function, best, history, rng, feasibility)
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,18 @@ class Preset(ABC):
     def propose_batch(self, history: History, count: int, rng: np.random.Generator) -> Rows:
         """See `BatchMethod`."""
         return self._made.propose_batch(history, count, rng)
+
+
+def feasibility_of(builder: ModelBuilder, history: History, rng: np.random.Generator) -> Feasibility | None:
+    """The probability of success, from models of the labels of all evaluations by the same builder; None if none failed."""
+    if not len(history.failed):
+        return None
+    labelled = history.labelled
+    caution = 1.0 + CAUTION * float(np.count_nonzero(labelled.values[-RECENT:] == 0))
+    if isinstance(builder, AveragedBuilder):
+        models, weights = zip(*builder.weighed(labelled), strict=True)
+        return Feasibility(models, weights, caution)
+    return Feasibility((builder.build(labelled, rng),), (1.0,), caution)
 
 
 def condition_on_pending(model: GP, history: History) -> tuple[GP, float]:

@@ -28,6 +28,11 @@ class Cache:
     def __init__(self) -> None:
         self._results: dict[str, OrderedDict[Hashable, Any]] = {}
 
+    @cached_property
+    def of_labels(self) -> Cache:
+        """A cache for the models of where evaluations fail, so that they do not displace those of the values."""
+        return Cache()
+
     def get(self, function: str, size: int, key: Hashable, compute: Callable[[], T]) -> T:
         """The result with this key, computed unless it is one of the `size` results of the function used last."""
         results = self._results.setdefault(function, OrderedDict())

@@ -57,6 +57,10 @@ class EmbeddingModels:
         model = self.structures.choose(weighed, rng)
         return self.select(dataset, weighed) or model
 
+    def weighed(self, history: History) -> list[tuple[GP, float]]:
+        """See `StructureModels.weighed`; there are no embeddings in an average."""
+        return self.structures.weighed(history)
+
     def select(self, dataset: Dataset, weighed: Mapping[str, tuple[GP, float]]) -> GP | None:
         """The model with an embedding whose recent one-step-ahead error is below that of the plain models, if there is one.
 

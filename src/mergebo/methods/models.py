@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 
 from mergebo._typing import Floats, Rows
 from mergebo.errors import ArgumentTypeError, unknown_choice
 from mergebo.gp import GP
-from mergebo.hyperparameters import NOISE_PRIOR, NOISY_PRIOR, Priors, check_noise
+from mergebo.hyperparameters import NOISY_PRIOR, Priors, check_noise
 from mergebo.mean import PriorMean
 from mergebo.methods.base import History
 from mergebo.similarity import Product, Similarity, Sum
@@ -34,6 +34,15 @@ class ModelBuilder(Protocol):
 
     def build(self, history: History, rng: np.random.Generator) -> GP:
         """A model of the observations; the generator is for builders that sample."""
+        ...
+
+
+@runtime_checkable
+class AveragedBuilder(ModelBuilder, Protocol):
+    """A builder that weighs several models."""
+
+    def weighed(self, history: History) -> Sequence[tuple[GP, float]]:
+        """Models of the observations that matter, with their probabilities."""
         ...
 
 
@@ -80,7 +89,7 @@ class KernelModel:
             history.prior_mean,
             noise=self.noise,
             noise_std=history.noise_std,
-            priors=Priors(noise=NOISY_PRIOR if history.noisy else NOISE_PRIOR),
+            priors=Priors(noise=NOISY_PRIOR) if history.noisy else Priors(),
         )
 
 

@@ -12,6 +12,7 @@ from mergebo._typing import Floats, Rows
 from mergebo.acquisition import (
     AcquisitionFunction,
     AcquisitionNeighbourhood,
+    Feasibility,
     Relaxation,
     SearchLimits,
     local_search,
@@ -53,9 +54,18 @@ class AcquisitionSearch(Protocol):
         ...
 
     def maximise(
-        self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
+        self,
+        model: GP,
+        function: AcquisitionFunction,
+        best: float,
+        history: History,
+        rng: np.random.Generator,
+        feasibility: Feasibility | None = None,
     ) -> tuple[Rows, Floats]:
-        """Rows with their acquisition values, best first, untried ones if there are any; `best` is the best value so far."""
+        """Rows with their acquisition values, best first, untried ones if there are any.
+
+        `best` is the best value so far; `feasibility`, if evaluations have failed, weights the values.
+        """
         ...
 
 
@@ -89,14 +99,20 @@ class NeighbourhoodSearch:
             require("torch", "torch", "botorch")  # fail now rather than after the initial design
 
     def maximise(
-        self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
+        self,
+        model: GP,
+        function: AcquisitionFunction,
+        best: float,
+        history: History,
+        rng: np.random.Generator,
+        feasibility: Feasibility | None = None,
     ) -> tuple[Rows, Floats]:
         space, scanner = history.space, None
         if self.device is not None:
             from mergebo.kernels import DeviceScan
 
             scanner = DeviceScan(model, self.device)
-        landscape = AcquisitionNeighbourhood(model, function, best, self.moves, scanner)
+        landscape = AcquisitionNeighbourhood(model, function, best, self.moves, scanner, feasibility)
         good, random = history.best(self.incumbents, history.posterior_means(model)), self.random_starts
         if self.improve_tours:
             others = improve_tours(model, np.concatenate([good[:1], space.sample_rows(random, seed=rng)]))
@@ -133,13 +149,19 @@ class RelaxationSearch:
         _check_starts(self.moves, self.incumbents, self.random_starts)
 
     def maximise(
-        self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
+        self,
+        model: GP,
+        function: AcquisitionFunction,
+        best: float,
+        history: History,
+        rng: np.random.Generator,
+        feasibility: Feasibility | None = None,
     ) -> tuple[Rows, Floats]:
         space = history.space
         good = history.best(self.incumbents, history.posterior_means(model))
         starts = np.concatenate([good, space.sample_rows(self.random_starts, seed=rng)])
-        ends = space.feasible_rows(Relaxation(model, best).maximise(starts, self.steps), repair=True)
-        landscape = AcquisitionNeighbourhood(model, function, best, self.moves)
+        ends = space.feasible_rows(Relaxation(model, best, function).maximise(starts, self.steps), repair=True)
+        landscape = AcquisitionNeighbourhood(model, function, best, self.moves, feasibility=feasibility)
         found = local_search(landscape, ends if len(ends) else starts, SearchLimits(steps=0), exclude=history.is_tried)
         return revalue_incumbent(*found, function, model, history)
 
@@ -155,13 +177,22 @@ class ThompsonSampling:
         _check_starts(self.moves, self.incumbents)
 
     def maximise(
-        self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
+        self,
+        model: GP,
+        function: AcquisitionFunction,
+        best: float,
+        history: History,
+        rng: np.random.Generator,
+        feasibility: Feasibility | None = None,
     ) -> tuple[Rows, Floats]:
         good = history.best(self.incumbents, history.posterior_means(model))
         count = -(-CANDIDATES // len(good))
         near = np.concatenate([history.space.random_neighbours(row, self.moves, count, rng) for row in good])
         candidates = np.concatenate([near, history.space.sample_rows(CANDIDATES, seed=rng)])
         candidates = candidates[~history.is_tried(candidates)]
+        if feasibility is not None:  # a sample of what is feasible, too
+            succeeds = np.log(rng.random(len(candidates))) < feasibility.log_probability(candidates)
+            candidates = candidates[succeeds] if succeeds.any() else candidates
         if not len(candidates):
             return candidates, np.empty(0)
         sample = model.sample(candidates, rng)

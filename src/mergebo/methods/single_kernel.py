@@ -64,6 +64,8 @@ class SingleKernel(Preset):
     """Torch device such as `"cuda"` for neighbourhood scans; compiled code on the CPU if None."""
     batch: Batch = "fantasies"
     """How the points of a batch are chosen; see `Bayesian`."""
+    exploration: float | None = 1.0
+    """Factor by which the acquisition function sees standard deviations multiplied; None to derive it, as in `auto`."""
 
     def __post_init__(self) -> None:
         if self.acquisition == "thompson":
@@ -91,11 +93,12 @@ class SingleKernel(Preset):
             device=self.device,
         )
         if self.acquisition == "thompson":
-            return Bayesian(model, search=ThompsonSampling(self.moves, self.incumbents), batch=self.batch)
+            thompson = ThompsonSampling(self.moves, self.incumbents)
+            return Bayesian(model, search=thompson, batch=self.batch, exploration=self.exploration)
         if self.search == "relaxation":
             relaxation = RelaxationSearch(self.moves, self.incumbents, self.random_starts, self.steps)
-            return Bayesian(model, search=relaxation, batch=self.batch)
-        return Bayesian(model, acquisition_function(self.acquisition), scan, self.batch)
+            return Bayesian(model, search=relaxation, batch=self.batch, exploration=self.exploration)
+        return Bayesian(model, acquisition_function(self.acquisition), scan, self.batch, self.exploration)
 
 
 def merge_kernel(n: int) -> Similarity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from mergebo._typing import Floats
 from mergebo.errors import ArgumentTypeError, unknown_choice
 from mergebo.gp import GP
-from mergebo.hyperparameters import LENGTHSCALE_PRIOR, NOISE_PRIOR, NOISY_PRIOR, Prior, Priors
+from mergebo.hyperparameters import Priors, VariancePriors
 from mergebo.methods.base import History
 from mergebo.methods.dataset import Dataset, cached
 from mergebo.methods.models import fit_with_prior_mean
@@ -39,10 +39,10 @@ SMALL_WIDTH = 60
 """Width of a point up to which all structures are fast enough."""
 VARIANT_INTERVAL = 8
 """Number of observations between two selections of a structure's variant."""
+MIN_WEIGHT = 0.05
+"""Probability from which on a structure counts in an average; others would cost time and change little."""
 MAX_FITTED = 200
 """Largest number of observations to which hyperparameters are fitted; the model is conditioned on all of them."""
-MIXED_PRIOR: Prior = (1.0, 1.0)
-"""Lengthscale prior where there are binary variables, a few of which may matter as much as all of them together."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,8 +154,8 @@ def find_structures(given: Sequence[str | Structure]) -> tuple[Structure, ...]:
 class StructureModels:
     """Models of several structures, of which one is sampled by its posterior probability.
 
-    Binary variables are compared by which are 1 and by how many. With them, outputs are warped and longer lengthscales are
-    expected: the number of ones matters so much that other effects would hardly show.
+    Binary variables are compared by which are 1 and by how many. With them, outputs are warped: the number of ones matters
+    so much that other effects would hardly show.
     """
 
     structures: tuple[Structure, ...] = tuple(STRUCTURES.values())
@@ -165,14 +165,20 @@ class StructureModels:
     """Whether structures are compared by their BIC; otherwise by the posterior of their best lengthscales alone."""
     binary: Callable[[int], Similarity] = BinaryCountSimilarity
     """Makes the similarity of binary vectors."""
-    mixed_prior: Prior = MIXED_PRIOR
-    """Lengthscale prior where there are binary variables."""
+    priors: Priors = VariancePriors()
+    """Priors of the hyperparameters, with the noise of values that are not noisy."""
     warped: bool = True
     """Whether outputs are warped where there are binary variables."""
 
     def build(self, history: History, rng: np.random.Generator) -> GP:
         """The model of a structure sampled by its posterior probability."""
         return self.choose(self.weigh(self.dataset(history)), rng)
+
+    def weighed(self, history: History) -> list[tuple[GP, float]]:
+        """The models of all structures that are not improbable, with their probabilities."""
+        found = [each for each in self.weigh(history.dataset()).values() if each[1] >= MIN_WEIGHT]
+        total = sum(weight for _, weight in found)
+        return [(model, weight / total) for model, weight in found]
 
     def choose(self, weighed: Mapping[str, tuple[GP, float]], rng: np.random.Generator) -> GP:
         """One of several models, by their probabilities."""
@@ -236,10 +242,7 @@ class StructureModels:
     def _fit(self, dataset: Dataset, structure: Structure, variant: int) -> GP:
         """The model with one variant of a structure, or with the last variant for orders that have fewer."""
         similarity = Product.of(dataset.space, lambda n: structure.variants(n)[: variant + 1][-1], self.binary)
-        priors = Priors(
-            self.mixed_prior if dataset.space.binaries else LENGTHSCALE_PRIOR,
-            NOISY_PRIOR if dataset.noisy else NOISE_PRIOR,
-        )
+        priors = replace(self.priors, noise=self.priors.noisy) if dataset.noisy else self.priors
         noise_std, hyperparameters = dataset.target_std, None
         if len(dataset) > MAX_FITTED:
             subset = np.linspace(0, len(dataset) - 1, MAX_FITTED).astype(np.int64)

@@ -34,6 +34,10 @@ class Binary(Variable):
         return self.count
 
     @property
+    def log_size(self) -> float:
+        return self.count * math.log(2)
+
+    @property
     def size(self) -> float:
         return 2.0**self.count if self.count < 1000 else math.inf
 

@@ -201,6 +201,25 @@ class Permutation(Variable):
             return math.factorial(self.n) if self.n < 150 else math.inf
         return math.inf if self._all_rows is None else len(self._all_rows)
 
+    @cached_property
+    def log_size(self) -> float:
+        """Estimated as if constraints were independent, unless there are few feasible orders."""
+        if math.isfinite(self.size):
+            return math.log(self.size)
+        found = math.lgamma(self.n + 1) - math.lgamma(self.n - self.length + 1)
+        found -= sum(math.lgamma(count + 1) for count in np.bincount(self._items.copies[0]).tolist())
+        found -= math.log(self.length) * ("cycle" in self.symmetry) + math.log(2) * ("reversal" in self.symmetry)
+        if self.constraints is not None:
+            for each in self.constraints.constraints:
+                match each.kind:
+                    case "before":
+                        found -= math.log(2) * len(each.pairs)
+                    case "adjacent":
+                        found -= math.log(self.length / 2) * len(each.pairs)
+                    case "slots":
+                        found -= math.log(self.length / (each.slots[1] - each.slots[0] + 1)) * len(each.items)
+        return max(found, math.log(MAX_ENUMERATED))
+
     def enumerate(self) -> Ints:
         """All feasible orders. If there are more than `MAX_ENUMERATED` constrained ones, their number counts as infinite."""
         check_enumerable(self, self.size)

@@ -48,6 +48,11 @@ class SearchSpace(ABC):
         return math.prod(variable.size for variable in self.variables.values())
 
     @property
+    def log_size(self) -> float:
+        """The logarithm of the number of points; see `Variable.log_size`."""
+        return sum(variable.log_size for variable in self.variables.values())
+
+    @property
     def dtype(self) -> type[np.int64] | type[np.float64]:
         """The type of rows: float64 if any variable has floats, otherwise int64."""
         return np.float64 if any(each.dtype is np.float64 for each in self.variables.values()) else np.int64

@@ -6,6 +6,7 @@ What a model, a table of a report or a command needs to know of a kind, such as 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -48,6 +49,11 @@ class Variable(ABC):
     @abstractmethod
     def size(self) -> float:
         """Number of values; infinite for a real variable."""
+
+    @property
+    def log_size(self) -> float:
+        """The logarithm of the number of values that matter to how much a search explores; an estimate if need be."""
+        return math.log(self.size)
 
     # Sampling.
 
