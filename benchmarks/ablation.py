@@ -95,6 +95,7 @@ PARTS = {
     "BIC penalty on lengthscales": Part(ORDERS, models={"penalty": False}),
     "slot distances on grids": Part(LAYOUTS, models=with_variants("slot-distances", lambda n: [SlotDistances(n)])),
     "slot distances": Part(LAYOUTS, models=WITHOUT_DISTANCES),
+    "priors where there are binary variables": Part(tuple(THIEVES), models={"binary_priors": VariancePriors()}),
     "kernel on the number of ones": Part(tuple(THIEVES), models={"binary": BinarySimilarity}),
     "output warping": Part(tuple(THIEVES), models={"warped": False}),
 }

@@ -25,9 +25,11 @@ from mergebo.methods.search import AcquisitionSearch, NeighbourhoodSearch, Thomp
 __all__ = ["Bayesian"]
 
 logger = logging.getLogger(__name__)
-RECENT, CAUTION = 10, 1.0
-"""Number of the latest evaluations whose failures make a search more cautious, and by how much: the probability of success
-is raised to the power of 1 + CAUTION for each."""
+RECENT = 10
+"""Number of the latest evaluations whose failures make a search more cautious."""
+CAUTION = 2.0
+"""What each of them adds to the power to which the probability of success is raised: the search goes where that probability
+is overestimated, above all to the boundary of what succeeds."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ def feasibility_of(builder: ModelBuilder, history: History, rng: np.random.Gener
     if not len(history.failed):
         return None
     labelled = history.labelled
-    caution = 1.0 + CAUTION * float(np.count_nonzero(labelled.values[-RECENT:] == 0))
+    proposed = labelled.values[history.initial :]
+    caution = 1.0 + CAUTION * float(np.count_nonzero(proposed[-RECENT:] == 0))
     if isinstance(builder, AveragedBuilder):
         models, weights = zip(*builder.weighed(labelled), strict=True)
         return Feasibility(models, weights, caution)

@@ -41,9 +41,13 @@ def _(similarity: Adjacency) -> float:
 def exploration_factor(model: GP) -> float:
     """The factor for a model, at least 1: it grows with the number of points, and depends on what the model reads.
 
-    It is 1 for models of adjacent pairs, which soon have an item embedding, and for those that have one.
+    It is 1 for models of adjacent pairs, which soon have an item embedding, and for those that have one. And it is 1 where
+    there are binary variables, whose number of ones can be far from all that was observed: there, more exploration has cost
+    something on the travelling thief.
     """
-    if any(isinstance(part, PathLengthMean) for part in SumMean.parts_of(model.mean_function)):
+    if model.similarity.space.binaries or any(
+        isinstance(part, PathLengthMean) for part in SumMean.parts_of(model.mean_function)
+    ):
         return 1.0
     space = model.similarity.space
     rate = max((exploration_rate(model.similarity.factors[name]) for name in space.permutations), default=LAYOUT)

@@ -166,7 +166,9 @@ class StructureModels:
     binary: Callable[[int], Similarity] = BinaryCountSimilarity
     """Makes the similarity of binary vectors."""
     priors: Priors = VariancePriors()
-    """Priors of the hyperparameters, with the noise of values that are not noisy."""
+    """Priors of the hyperparameters."""
+    binary_priors: Priors = Priors(lengthscale=(1.0, 1.0))
+    """The same where there are binary variables, a few of which may matter as much as all of them together."""
     warped: bool = True
     """Whether outputs are warped where there are binary variables."""
 
@@ -242,7 +244,9 @@ class StructureModels:
     def _fit(self, dataset: Dataset, structure: Structure, variant: int) -> GP:
         """The model with one variant of a structure, or with the last variant for orders that have fewer."""
         similarity = Product.of(dataset.space, lambda n: structure.variants(n)[: variant + 1][-1], self.binary)
-        priors = replace(self.priors, noise=self.priors.noisy) if dataset.noisy else self.priors
+        priors = self.binary_priors if dataset.space.binaries else self.priors
+        if dataset.noisy:
+            priors = replace(priors, noise=priors.noisy)
         noise_std, hyperparameters = dataset.target_std, None
         if len(dataset) > MAX_FITTED:
             subset = np.linspace(0, len(dataset) - 1, MAX_FITTED).astype(np.int64)
