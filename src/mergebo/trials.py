@@ -12,6 +12,7 @@ import numpy as np
 from mergebo._typing import Floats, Rows
 from mergebo.errors import TrialError
 from mergebo.spaces import SearchSpace
+from mergebo.spaces.variable import copied
 
 __all__ = ["Recommendation", "State", "Trial", "TrialLog"]
 
@@ -19,12 +20,27 @@ State: TypeAlias = Literal["pending", "done", "failed"]
 """The state of a trial."""
 
 
+class _Copied:
+    """A field that gives a copy whenever it is read, so that nobody changes what the object holds."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError(self.name)  # the field has no default
+        return copied(vars(instance)[self.name])
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self.name] = value
+
+
 @dataclass(frozen=True)
 class Trial:
-    """One point with its state and value."""
+    """One point with its state and value. Each `point` is a copy, which may be changed: the trial keeps its own."""
 
     id: int
-    point: Any
+    point: Any = _Copied()
     state: State = "pending"
     value: Any = None
     """A number; with several objectives, one for each."""

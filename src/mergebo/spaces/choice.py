@@ -12,7 +12,7 @@ import numpy as np
 from mergebo._typing import Floats, Ints, Rows
 from mergebo.errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError, unknown_choice
 from mergebo.permutations import invert, sample
-from mergebo.spaces.variable import Variable, as_builtin
+from mergebo.spaces.variable import Variable, as_builtin, copied
 
 __all__ = ["Choice"]
 
@@ -75,10 +75,10 @@ class Choice(Variable):
     def decode(self, values: Rows) -> Any:
         numbers = values[..., 0].astype(np.int64)
         if not numbers.ndim:
-            return self.options[int(numbers)]
+            return copied(self.options[int(numbers)])
         found = np.empty(numbers.shape, object)
         for index, number in np.ndenumerate(numbers):
-            found[index] = self.options[number]
+            found[index] = copied(self.options[number])
         return found
 
     def from_cells(self, name: str, cells: Sequence[str]) -> Any:

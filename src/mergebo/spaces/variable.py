@@ -178,3 +178,12 @@ def check_enumerable(what: object, size: float) -> None:
 def as_builtin(value: Any) -> Any:
     """A NumPy scalar as the builtin type; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def copied(value: Any) -> Any:
+    """A copy of an array or of nested lists, tuples, sets and dictionaries; other objects are not copied."""
+    if type(value) is dict:
+        return {name: copied(each) for name, each in value.items()}
+    if type(value) in (list, tuple, set):
+        return type(value)(map(copied, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
