@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from mergebo._text import escape_control, format_number, format_numbers, point_text
+import pytest
+
+from mergebo import errors
+from mergebo._text import escape_control, format_number, format_numbers, point_text, read_number
 
 
 def test_format_number() -> None:
@@ -19,6 +22,33 @@ def test_format_number() -> None:
     assert format_number(float("-inf")) == "-inf"
     assert format_numbers([1.0, 2.5]) == "1, 2.5"
     assert format_numbers(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("58,2", 58.2), ("58.2", 58.2), ("-0,5", -0.5), (",5", 0.5), ("1,5e3", 1500), ("0,123", 0.123), ("1234,567", 1234.567)],
+)
+def test_numbers_may_have_a_decimal_comma(text: str, number: float) -> None:
+    assert read_number(text, "a value") == number
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,234", "got '1,234', which may be 1.234 or 1234; write one of these"),
+        ("-12,345", "which may be -12.345 or -12345; write one of these"),
+        ("1,234,567", "got '1,234,567'"),
+        ("58.2%", "got '58.2%'; write it without the unit: 58.2"),
+        ("58,2 %", "write it without the unit: 58,2"),
+        ("3.2s", "write it without the unit: 3.2"),
+        ("1.2.3", "got '1.2.3'"),
+        ("5 6", "got '5 6'"),
+    ],
+)
+def test_numbers_that_are_ambiguous_or_have_a_unit(text: str, message: str) -> None:
+    with pytest.raises(errors.ArgumentError, match=r"a value must be a number") as caught:
+        read_number(text, "a value")
+    assert str(caught.value).endswith(message)
 
 
 def test_point_text() -> None:

@@ -12,6 +12,13 @@ from mergebo.errors import ArgumentError, MergeboError
 ORDER = "order"
 """The name of the variable that holds the order, in studies of the command line."""
 
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+"""A number with a decimal comma, as in tables of some locales."""
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+"""A number whose comma may be a decimal one, or one that separates thousands."""
+WITH_UNIT = re.compile(r"([-+]?\d+(?:[.,]\d+)?) ?(?:%|[^\W\d_].*)")
+"""A number with a unit, such as 58.2%."""
+
 
 def format_number(value: float | None) -> str:
     """A number as people write it: integers with all digits, others with six."""
@@ -62,12 +69,25 @@ def excerpt(text: str, limit: int = 200) -> str:
     return escaped if len(escaped) <= limit else "…" + escaped[1 - limit :]
 
 
+def decimal_point(text: str) -> str:
+    """A number with a decimal comma as one with a decimal point; any other text as it is."""
+    return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text
+
+
 def read_number(text: str, what: str, error: type[MergeboError] = ArgumentError, hint: str = "") -> float:
-    """Parse a finite number; `what` names it in the error, and `hint` ends the error for nan and infinity."""
+    """Parse a finite number, which may have a decimal comma.
+
+    `what` names it in the error, and `hint` ends the error for nan and infinity.
+    """
+    if THOUSANDS.fullmatch(text):
+        readings = f"{text.replace(',', '.')} or {text.replace(',', '')}"
+        raise error(f"{what} must be a number, got {text!r}, which may be {readings}; write one of these")
     try:
-        value = float(text)
+        value = float(decimal_point(text))
     except ValueError:
-        raise error(f"{what} must be a number, got {text!r}") from None
+        number = WITH_UNIT.fullmatch(text)
+        way_out = f"; write it without the unit: {number[1]}" if number else ""
+        raise error(f"{what} must be a number, got {text!r}{way_out}") from None
     if not math.isfinite(value):
         raise error(f"{what} must be a finite number, got {text!r}{hint}")
     return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli_helpers import (
@@ -35,6 +37,22 @@ def test_noise_of_several_objectives() -> None:
     assert {"trial", "expected", "std", "measurements", "point"} <= front[0].keys()
     assert len(front[0]["expected"]) == 2
     assert "±" in works("best").out
+
+
+@pytest.mark.slow
+def test_a_value_is_read_as_import_does() -> None:
+    works("new", "--items", "a,b,c", "--method", "random")
+    works("ask", "-k", 2)
+    works("tell", 0, "58,2", "--noise", "0,5")
+    assert [works("show", "--json").json["trials"][0][name] for name in ("value", "noise")] == [58.2, 0.5]
+    assert "write it without the unit: 58.2" in refused("tell", 1, "58.2%")
+    Path("t.csv").write_text('value;order\n"64,5";c>b>a\n1,234;b>c>a\n')
+    works("import", "t.csv")
+    Path("t.csv").write_text('value,order\n"65,5",c>a>b\n')
+    works("import", "t.csv")
+    assert [trial["value"] for trial in works("show", "--json").json["trials"]] == [58.2, None, 64.5, 1.234, 65.5]
+    Path("t.csv").write_text("value,order\n58.2%,a>b>c\n")
+    assert "line 2: value must be a number, got '58.2%'; write it without the unit: 58.2" in refused("import", "t.csv")
 
 
 @pytest.mark.slow

@@ -23,8 +23,8 @@ def tell(
     trial: Number,
     values: Annotated[list[str], typer.Argument(metavar="VALUE", help="The value, or one for each objective.")],
     noise: Annotated[
-        list[float] | None,
-        typer.Option(min=0, help="Standard deviation of the value, if known; once for each objective."),
+        list[str] | None,
+        typer.Option(metavar="<float>", help="Standard deviation of the value, if known; once for each objective."),
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = "",
@@ -40,7 +40,7 @@ def tell(
     study.check_pending(trial)
     hint = "; for a trial without a value, use mergebo fail"
     numbers = [read_number(text, "a value", TrialError, hint) for text in values]
-    recorded = study.tell(trial, numbers, noise)
+    recorded = study.tell(trial, numbers, [read_number(text, "the standard deviation", TrialError) for text in noise or ()])
     _report(study, recorded, as_json, f"Trial {trial} has the value {format_numbers(numbers)}.")
 
 

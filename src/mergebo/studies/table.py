@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
-from mergebo._text import read_number
+from mergebo._text import decimal_point, read_number
 from mergebo.errors import ArgumentError, MergeboError, TableError
 from mergebo.studies.attributes import NOISE, REASON, SOURCE
 from mergebo.studies.study import Study, stored_noise
@@ -21,8 +20,6 @@ __all__ = ["Result", "add_results", "read_table", "table_text"]
 
 SEPARATORS = ",;\t"
 """Possible separators of cells; the most frequent one in the header is used."""
-DECIMAL = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
-"""A number with a decimal comma, as in tables of some locales."""
 MAX_SHOWN = 8
 """Maximum number of errors or columns that a message lists."""
 
@@ -147,8 +144,8 @@ def _read_cells(table: Path | str) -> tuple[list[str], list[tuple[int, list[str]
         raise TableError(f"{named} is not a table (CSV): line {reader.line_num}: {error}") from error
     if not rows:
         raise TableError(f"{named} is empty")
-    if separator != ",":  # then numbers may have a decimal comma
-        rows = [(line, [cell.replace(",", ".") if DECIMAL.fullmatch(cell) else cell for cell in row]) for line, row in rows]
+    if separator != ",":  # then a comma is a decimal one, even in 1,234
+        rows = [(line, [*map(decimal_point, row)]) for line, row in rows]
     return rows[0][1], rows[1:]
 
 
