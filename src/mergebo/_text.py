@@ -9,6 +9,9 @@ from typing import Any
 
 from mergebo.errors import ArgumentError, MergeboError
 
+DEFAULT_STORAGE = "sqlite:///mergebo.db"
+"""The storage of the command line unless another one is given: a file in the current folder."""
+
 ORDER = "order"
 """The name of the variable that holds the order, in studies of the command line."""
 

@@ -72,3 +72,22 @@ def test_a_study_of_another_program() -> None:
     assert "was not created by mergebo" in refused(
         "optimize", "--study", "other", "--items", "a,b", "--budget", 1, "--command", "ls {order}"
     )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:secret@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?user=u&password=secret",
+        "postgresql:/u:secret@h/db",
+        "journal://u:secret@h/x",
+        "u:secret@h/db",
+        "host=h user=u password=secret dbname=x",
+        "postgresql://u:se@cret@127.0.0.1:1/db",
+    ],
+)
+def test_passwords_are_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in (["show"], ["new", "--items", "a,b"], ["ask", "--json"]):
+        assert "cret" not in refused(*command, "--storage", url)
+    monkeypatch.setenv("MERGEBO_STORAGE", url)
+    assert "cret" not in refused("show")

@@ -141,6 +141,20 @@ class TestOutput:
         with pytest.raises(ProgramError, match="could not be started: Argument list too long; the point is too long"):
             measure("true {order}", {"order": ["x" * 200_000]})
 
+    def test_the_password_of_the_storage_is_kept_from_the_program(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = script("echo ${MERGEBO_STORAGE-none} > storage; echo 1") + " {order}"
+        for url, passed in (
+            ("postgresql://u:secret@h/db", "none"),
+            ("postgresql://h/db?password=secret", "none"),
+            ("sqlite:///x.db", "sqlite:///x.db"),
+        ):
+            monkeypatch.setenv("MERGEBO_STORAGE", url)
+            measure(run, ABC)
+            assert Path("storage").read_text().strip() == passed
+        monkeypatch.setenv("MERGEBO_STORAGE", "postgresql://u:secret@h/db")
+        measure(run + ' "$MERGEBO_STORAGE"', ABC, shell=True)  # the command says that it is needed
+        assert Path("storage").read_text().strip() == "postgresql://u:secret@h/db"
+
     def test_environment(self) -> None:
         point = {"order": ["b", "ä\n"], "heat": 3}
         assert measure(script("printenv MERGEBO_POINT > point; echo $MERGEBO_TRIAL") + " {order}", point) == (7,)

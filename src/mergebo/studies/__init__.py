@@ -5,7 +5,8 @@ Everything that can be done with a study is here; the command line and Optuna's 
 
 from __future__ import annotations
 
-from mergebo.studies.storage import address, study_names
+from mergebo.studies.addresses import address
+from mergebo.studies.storage import study_names
 from mergebo.studies.study import Study, StudyConfig, create, load
 
 __all__ = ["Study", "StudyConfig", "address", "create", "load", "study_names"]

@@ -31,6 +31,7 @@ from typing import Any
 
 from mergebo._text import excerpt
 from mergebo.errors import ArgumentError, CancelledError, ProgramError
+from mergebo.studies.addresses import address
 from mergebo.studies.command import SHELL, Command, as_json, shell_text
 
 __all__ = ["Program"]
@@ -70,6 +71,14 @@ def _start(arguments: list[str], environment: Mapping[str, str]) -> subprocess.P
             errno.E2BIG: "; the point is too long for the arguments and the environment of a program",
         }.get(error.errno or 0, "")
         raise ProgramError(f"the program {arguments[0]!r} could not be started: {error.strerror}{hint}") from None
+
+
+def _environment(command: str) -> dict[str, str]:
+    """The environment of the program: without a password of the storage, unless the command uses it."""
+    environment, storage = dict(os.environ), "MERGEBO_STORAGE"
+    if storage in environment and storage not in command and address(environment[storage]) != environment[storage]:
+        del environment[storage]
+    return environment
 
 
 class _Process:
@@ -350,10 +359,10 @@ class Program:
 
     def _measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
         """One run."""
-        variables = {"MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
+        environment = {**_environment(self.command), "MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
         with self._runs.count(), tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True) as folder:
             result = Path(folder) / "result.json"
-            started = _start(self._command.arguments(point, number, result), {**os.environ, **variables})
+            started = _start(self._command.arguments(point, number, result), environment)
             with _Process(started, self.grace) as process:
                 process.read_until(lambda: process.ended or self._runs.stopped, self.timeout or math.inf)
                 ended = process.ended

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 import random
-import re
 import time
 import warnings
 import weakref
@@ -33,8 +32,9 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from mergebo.errors import StorageError
+from mergebo.studies.addresses import address, without_password
 
-__all__ = ["GRACE_PERIOD", "HEARTBEAT_INTERVAL", "address", "database_error", "log_level", "open_storage", "study_names"]
+__all__ = ["GRACE_PERIOD", "HEARTBEAT_INTERVAL", "database_error", "log_level", "open_storage", "study_names"]
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +49,6 @@ ATTEMPTS = 10
 
 
 # Opening
-
-
-def address(url: str) -> str:
-    """The address of a storage without its password, for messages."""
-    return re.sub(r"(?<=://)([^/@:]*):.*@", r"\1:***@", url)
 
 
 def study_names(storage: BaseStorage | str) -> list[str]:
@@ -100,19 +95,25 @@ def open_storage(
             storage = _set_up(lambda: RDBStorage(url, engine_kwargs=engine, **heartbeat_options))
         weakref.finalize(storage, storage.engine.dispose)  # its connections would not be closed with it
         return storage
-    except (BadAddress, NoSuchModuleError) as error:
-        hint = f"; did you mean sqlite:///{url}?" if url and not separator else ""
+    except (BadAddress, NoSuchModuleError):
+        is_file = url and not separator and "@" not in url and "=" not in url
+        hint = f"; did you mean sqlite:///{url}?" if is_file else ""
         raise StorageError(
             f"{address(url)!r} is not the address of a storage, such as sqlite:///file.db, journal:///file.log or "
             f"postgresql://user@host/database{hint}"
-        ) from error
+        ) from None  # SQLAlchemy shows the address as it is
     except ImportError as error:
         raise StorageError(
             f"{address(url)} needs a driver that is not installed: psycopg[binary] for PostgreSQL, mysqlclient for MySQL "
             f"({error.__cause__ or error})"
         ) from error
     except (SQLAlchemyError, StorageInternalError, OSError, RuntimeError, ValueError) as error:
-        raise StorageError(f"the storage {address(url)} cannot be opened: {database_error(error) or error}") from error
+        original = database_error(error) or str(error)
+        message = without_password(original, url)
+        # The original error would show the password in a traceback.
+        raise StorageError(f"the storage {address(url)} cannot be opened: {message}") from (
+            error if message == original else None
+        )
 
 
 def close(storage: Any) -> None:
@@ -128,7 +129,7 @@ def _log_stale(grace_period: float, study: optuna.Study, trial: FrozenTrial) -> 
 def _check_file(url: str, scheme: str, location: str, create: bool) -> None:
     """Raise an error for a file that cannot hold a storage."""
     if not url.startswith(f"{scheme}:///") or not location or location == ":memory:":
-        raise StorageError(f"{url!r} does not name a file; use {scheme}:///file.db")
+        raise StorageError(f"{address(url)!r} does not name a file; use {scheme}:///file.db")
     path = Path(location.partition("?")[0])
     if location.startswith("file:"):  # an address that SQLite itself parses
         return

@@ -19,12 +19,12 @@ from mergebo._typing import Rows
 from mergebo.errors import ExhaustedError, StorageError, TrialError, unknown_choice
 from mergebo.spaces import Space
 from mergebo.spaces.data import space_from_data, space_to_data
+from mergebo.studies.addresses import address
 from mergebo.studies.attributes import CONFIG, DISCARDED, NOISE, REASON
 from mergebo.studies.codec import SpaceCodec
 from mergebo.studies.storage import (
     GRACE_PERIOD,
     add_trial,
-    address,
     close,
     fail_unless_running,
     open_storage,
