@@ -93,7 +93,7 @@ def test_two_studies_in_one_storage(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_studies_without_results() -> None:
-    assert "does not exist; create one with `mergebo new`" in refused("ask")
+    assert "does not exist; create one with `mergebo new --items a,b,c`" in refused("ask")
     works("new", "--items", "a,b,c")
     assert "no trials yet; use `mergebo ask`" in works("show").out
     for arguments in (["best"], ["best", "--json"], ["plot"]):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from cli_helpers import (
     refused,
+    run,
     works,
 )
 
@@ -91,3 +94,43 @@ def test_passwords_are_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert "cret" not in refused(*command, "--storage", url)
     monkeypatch.setenv("MERGEBO_STORAGE", url)
     assert "cret" not in refused("show")
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The arguments of the commands that a message recommends."""
+    found = [shlex.split(command) for command in re.findall("`mergebo ([^`]*)`", text)]
+    assert found, text
+    return [[{"VALUE": "1.5", "TRIAL": "0"}.get(word, word) for word in words] for words in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_environment", [False, True])
+def test_recommended_commands_work_as_printed(in_environment: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With several studies, in another storage than the usual one."""
+    storage = ["--storage", "sqlite:///two words.db"]
+    if in_environment:
+        monkeypatch.setenv("MERGEBO_STORAGE", storage.pop())
+        storage = []
+    (create,) = commands_in(refused("ask", *storage))
+    works(*create)
+    study = ["--study", "second one", *storage]
+    (ask,) = commands_in(works("new", "second one", "--items", "a,b,c,d", "--method", "random", "--noisy", *storage).out)
+    assert ask == ["ask", *study]
+    assert commands_in(works("show", *study).out) == [ask]
+    assert commands_in(refused("tell", 0, 1, *study)) == [ask]
+    no_results = run("best", *study)
+    assert commands_in(no_results.err)[0] == ask
+    tell, fail = commands_in(works(*ask).out)
+    assert commands_in(no_results.err)[1] == tell == ["tell", "0", "1.5", *study]
+    assert commands_in(refused("tell", 0, "nan", *study)) == [fail] == [["fail", "0", *study]]
+    (best,) = commands_in(works(*tell).out)
+    works(*best)
+    assert works("best", "--json", *study).json["trial"] == 0
+    (export,) = commands_in(refused("tell", 0, 2, *study))
+    works(*export)
+    Path("t.csv").write_text("result\n1\n")
+    works(*commands_in(refused("import", "t.csv", *study))[0])
+    works(*commands_in(works(*ask).out)[1])
+    assert [each["state"] for each in works("show", "--json", *study).json["trials"]] == ["done", "failed"]
+    monkeypatch.setenv("MERGEBO_STUDY", "second one")
+    assert commands_in(works("ask", *storage).out)[0] == ["tell", "2", "1.5", *storage]

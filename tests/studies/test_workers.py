@@ -376,7 +376,7 @@ def test_a_value_that_cannot_be_stored_is_printed(place: Place) -> None:
     place.wait(process, status=2)
     assert "the value of trial 0 could not be stored" in place.output(process)
     assert "the disk is gone" in place.output(process)
-    assert "mergebo tell 0 0.0 --study study\n" in place.output(process)
+    assert "mergebo tell 0 0.0 --study study --storage " in place.output(process)
     place.study.optuna.tell(0, 0.0)
     place.wait(place.optimize(4))
     place.check(4)
@@ -434,7 +434,7 @@ if SERVER:  # otherwise there is nothing to test or to skip
         with Outage(place):
             hold.unlink()
             place.wait(process, status=2)
-        assert "mergebo tell 0 0.0 --study study\n" in place.output(process)
+        assert "mergebo tell 0 0.0 --study study --storage " in place.output(process)
         place.study.optuna.tell(0, 0.0)
         place.wait(place.optimize(3))
         place.check(3)

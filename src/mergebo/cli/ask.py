@@ -40,4 +40,5 @@ def ask(
         value = " ".join(["VALUE"] * len(study.directions))
         echo()
         first = trials[0].number
-        echo(f"Record the result with `mergebo tell {first} {value}`, or `mergebo fail {first}` if it failed.")
+        tell, fail = study.command_line(f"tell {first} {value}"), study.command_line(f"fail {first}")
+        echo(f"Record the result with `{tell}`, or `{fail}` if it failed.")

@@ -26,7 +26,7 @@ def best(storage: Storage = DEFAULT_STORAGE, name: Name = "", as_json: Json = Fa
 
     study = load(storage, name)
     if not study.completed():
-        warn("there are no results yet; use `mergebo ask`, then `mergebo tell`")
+        warn(f"there are no results yet; use `{study.command_line('ask')}`, then `{study.command_line('tell TRIAL VALUE')}`")
         raise typer.Exit(1)
     found, several = study.best(), len(study.directions) > 1
     if as_json:

@@ -46,4 +46,4 @@ def new(
         return
     objectives = "" if len(study.directions) == 1 else f" with {len(study.directions)} objectives"
     echo("Created the study '", (study.name, "bold"), f"'{objectives} in {study.url}.")
-    echo("`mergebo ask` proposes the first trial.")
+    echo(f"`{study.command_line('ask')}` proposes the first trial.")

@@ -246,4 +246,4 @@ def _result(study: Study, as_json: bool) -> None:
     echo("Best: ", (format_number(trial.value), "bold"), f" in trial {trial.number}")
     echo(point_text(study.point(trial)))
     if study.is_noisy():
-        echo("Values are noisy: `mergebo best` prints the point with the best expected value.")
+        echo(f"Values are noisy: `{study.command_line('best')}` prints the point with the best expected value.")

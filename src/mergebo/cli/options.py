@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hi
 
 import typer
 
+from mergebo._text import DEFAULT_STORAGE as DEFAULT_STORAGE
 from mergebo._text import ORDER, escape_control
 from mergebo.errors import ArgumentError, MergeboError, unknown_choice
 
@@ -39,8 +40,6 @@ Initial = Annotated[int, typer.Option(min=1, help="Number of initial points, bef
 Noisy = Annotated[bool, typer.Option("--noisy", help="Values are noisy: repeated evaluations of a point differ.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed; the same seed and results give the same points.")]
 
-DEFAULT_STORAGE = "sqlite:///mergebo.db"
-"""The default storage, a file in the current folder."""
 RESERVED = frozenset({"trial", "state", "value", "noise", "reason", "json", "result"})
 """Names of table columns and of placeholders in commands, which variables may not have."""
 NONE: Any = ()

@@ -57,7 +57,8 @@ def _table(study: Study, last: int | None) -> None:
 
     trials = study.trials()
     counts = Counter(STATES[trial.state] for trial in trials)
-    summary = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no trials yet; use `mergebo ask`"
+    summary = ", ".join(f"{count} {state}" for state, count in counts.items())
+    summary = summary or f"no trials yet; use `{study.command_line('ask')}`"
     echo((study.name, "bold"), f": {summary}")
     curve = study.best_so_far(trials)
     best = [trial.number for trial in study.best_trials()]

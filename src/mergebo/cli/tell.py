@@ -38,7 +38,7 @@ def tell(
 
     study = load(storage, name)
     study.check_pending(trial)
-    hint = "; for a trial without a value, use mergebo fail"
+    hint = f"; for a trial without a value, use `{study.command_line(f'fail {trial}')}`"
     numbers = [read_number(text, "a value", TrialError, hint) for text in values]
     recorded = study.tell(trial, numbers, [read_number(text, "the standard deviation", TrialError) for text in noise or ()])
     _report(study, recorded, as_json, f"Trial {trial} has the value {format_numbers(numbers)}.")
@@ -72,4 +72,4 @@ def _report(study: Study, trial: FrozenTrial, as_json: bool, text: str) -> None:
         (best,) = study.best_trials()
         echo(f"Best of {count}: {format_number(best.value)} in trial {best.number}.")
     elif count:
-        echo(f"`mergebo best` prints the best of {count}.")
+        echo(f"`{study.command_line('best')}` prints the best of {count}.")

@@ -32,7 +32,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from mergebo.errors import StorageError
-from mergebo.studies.addresses import address, without_password
+from mergebo.studies.addresses import address, command_line, without_password
 
 __all__ = ["GRACE_PERIOD", "HEARTBEAT_INTERVAL", "database_error", "log_level", "open_storage", "study_names"]
 
@@ -138,7 +138,8 @@ def _check_file(url: str, scheme: str, location: str, create: bool) -> None:
         hint = f"; an absolute path has four slashes: {scheme}:////{location}" if rooted else ""
         raise StorageError(f"the folder of {path} does not exist{hint}")
     if not create and not path.exists():
-        raise StorageError(f"there are no studies: {path} does not exist; create one with `mergebo new`")
+        create_one = command_line("new --items a,b,c", url)
+        raise StorageError(f"there are no studies: {path} does not exist; create one with `{create_one}`")
     if path.is_dir():
         raise StorageError(f"{path} is a folder, not a file")
     if scheme == "sqlite" and path.exists() and not _is_database(path):  # Optuna would leave its connection open

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import random
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from mergebo._typing import Rows
 from mergebo.errors import ExhaustedError, StorageError, TrialError, unknown_choice
 from mergebo.spaces import Space
 from mergebo.spaces.data import space_from_data, space_to_data
-from mergebo.studies.addresses import address
+from mergebo.studies.addresses import address, command_line
 from mergebo.studies.attributes import CONFIG, DISCARDED, NOISE, REASON
 from mergebo.studies.codec import SpaceCodec
 from mergebo.studies.storage import (
@@ -102,6 +103,11 @@ class Study:
     def name(self) -> str:
         """The name of the study."""
         return str(self.optuna.study_name)
+
+    def command_line(self, words: str) -> str:
+        """A command for this study as it has to be typed: with `--study` and `--storage` where they are needed."""
+        selected = os.environ.get("MERGEBO_STUDY") or (len(study_names(self.storage)) > 1)
+        return command_line(words, self.url, self.name if selected else "")
 
     @property
     def space(self) -> Space:
@@ -285,19 +291,20 @@ class Study:
         """Raise an error unless a trial is pending."""
         trials = {trial.number: trial for trial in self.trials()}
         if number not in trials:
-            hint = f"the last one is {max(trials)}" if trials else "there are none yet; `mergebo ask` creates one"
+            none_yet = f"there are none yet; `{self.command_line('ask')}` creates one"
+            hint = f"the last one is {max(trials)}" if trials else none_yet
             raise TrialError(f"trial {number} does not exist; {hint}")
         trial = trials[number]
         match STATES[trial.state]:
             case "pending":
                 return
             case "queued":
-                raise TrialError(f"trial {number} is queued; `mergebo ask` or `mergebo optimize` starts it")
+                raise TrialError(f"trial {number} is queued; `{self.command_line('ask')}` starts it, as `optimize` does")
             case "failed":
                 raise TrialError(f"trial {number} has already failed; nothing was changed")
         raise TrialError(
             f"trial {number} already has the value {format_numbers(trial.values)}; nothing was changed. To correct a value, "
-            "`mergebo export` the table, edit it, and `mergebo import` it into a new study"
+            f"`{self.command_line('export --out results.csv')}`, edit the table, and import it into a new study"
         )
 
     # What was found
@@ -387,7 +394,8 @@ def create(
     try:
         created = optuna.create_study(storage=storage, study_name=name, directions=list(directions), load_if_exists=resume)
     except optuna.exceptions.DuplicatedStudyError as error:
-        message = f"the study {name!r} already exists in {address(url)}; choose another name: mergebo new NAME"
+        another = command_line("new NAME", url)
+        message = f"the study {name!r} already exists in {address(url)}; choose another name: `{another} ...`"
         raise StorageError(message) from error
     if CONFIG not in created.user_attrs and not created.get_trials(deepcopy=False):  # new, created here or elsewhere
         for key, definition in codec.definitions.items():
@@ -407,7 +415,9 @@ def load(url: str, name: str = "") -> Study:
     storage = open_storage(url)
     names = study_names(storage)
     if not names:
-        raise StorageError(f"there are no studies in {address(url)}; create one with `mergebo new`")
+        raise StorageError(
+            f"there are no studies in {address(url)}; create one with `{command_line('new --items a,b,c', url)}`"
+        )
     if not name and len(names) > 1:
         raise StorageError(f"there are several studies in {address(url)}; select one with --study: {', '.join(names)}")
     return _load(storage, url, name or names[0])

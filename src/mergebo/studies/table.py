@@ -98,9 +98,10 @@ def read_table(study: Study, table: Path | str, separator: str = ">") -> list[Re
     required = [*_objective_columns(study, "value"), *(column for each in columns.values() for column in each)]
     missing = [column for column in required if column not in header]
     if missing:
+        export = study.command_line("export")
         raise TableError(
             f"{_named(table)} has no column {', '.join(map(repr, missing[:MAX_SHOWN]))}; it has "
-            f"{', '.join(map(repr, header[:MAX_SHOWN])) or 'none'}. `mergebo export` writes a table with the right columns"
+            f"{', '.join(map(repr, header[:MAX_SHOWN])) or 'none'}. `{export}` writes a table with the right columns"
         )
     duplicates = [column for column in required if header.count(column) > 1]
     if duplicates:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import queue
 import random
-import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mergebo._typing import Rows
 from mergebo.errors import CancelledError, ExhaustedError, ProgramError, StorageError
+from mergebo.studies.addresses import command_line
 from mergebo.studies.attributes import DISCARDED, REASON, RETRY_OF, STOPPED, WORKER
 from mergebo.studies.heartbeat import Heartbeat
 from mergebo.studies.processes import is_dead, is_here, this_process
@@ -168,8 +168,7 @@ class Workers:
                 numbers = " ".join(map(repr, values))
                 self.warn(
                     f"the value of trial {number} could not be stored. When the storage is available again, and before you "
-                    "resume, record it with the same --storage: "
-                    f"mergebo tell {number} {numbers} --study {shlex.quote(self.study.name)}"
+                    "resume, record it: " + command_line(f"tell {number} {numbers}", self.study.url, self.study.name)
                 )
             raise
         del self._running[number]
