@@ -16,6 +16,7 @@ from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, unknown_choice
 from mergebo.permutations import invert
 from mergebo.spaces import Permutation, SearchSpace
+from mergebo.spaces.items import as_item, to_lists, to_tuples
 
 __all__ = ["Belief", "before", "early", "late"]
 
@@ -34,6 +35,7 @@ class Belief:
     """The order that it refers to, if the space has several."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "items", tuple(map(as_item, self.items)))
         if self.kind not in get_args(Kind):
             raise unknown_choice("kind of belief", self.kind, get_args(Kind))
         if len(self.items) != (2 if self.kind == "before" else 1) or len(set(self.items)) < len(self.items):
@@ -67,12 +69,12 @@ class Belief:
 
     def to_data(self) -> dict[str, Any]:
         """The belief as JSON-serialisable data."""
-        return asdict(self) | {"items": list(self.items)}
+        return asdict(self) | {"items": to_lists(self.items)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Belief:
         """The belief that `to_data` wrote."""
-        return cls(**{**data, "items": tuple(data["items"])})
+        return cls(**{**data, "items": to_tuples(data["items"])})
 
 
 def before(first: Any, second: Any, *, strength: float = 1.0, variable: str | None = None) -> Belief:

@@ -44,6 +44,9 @@ __all__ = [
 View: TypeAlias = Literal["order", "rank"]
 """What a distance or kernel reads: the item in each slot, or the slot of each item."""
 
+MAX_N = 10_000_000
+"""The largest number of items: a single order of more would be a mistake, or take gigabytes."""
+
 
 # ---------------------------------------------------------------------------------------------------------- checking
 
@@ -94,6 +97,8 @@ def check_n(n: object) -> int:
         raise ArgumentTypeError(f"n is a number of items such as 15, got {_short(n)}")
     if n < 1:
         raise ShapeError(f"n must be at least 1, got {n}")
+    if n > MAX_N:
+        raise ShapeError(f"n must be at most {MAX_N}, got {n if n < 1e20 else 'a number with more than 20 digits'}")
     return int(n)
 
 
@@ -124,6 +129,11 @@ def _list(values: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
 def _short(value: object, most: int = 80) -> str:
     text = repr(value).replace("\n", " ")
     return text if len(text) <= most else text[:most] + "..."
+
+
+def random_seed() -> int:
+    """A seed from the system's source of randomness, to be recorded, for `seed=None`."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def as_generator(seed: Seed) -> np.random.Generator:

@@ -24,6 +24,7 @@ from mergebo.integrations.optuna import (
     distributions,
     params,
     permutation_params,
+    read_point,
     suggest,
     suggest_permutation,
 )
@@ -491,3 +492,29 @@ def test_the_package_for_optunahub() -> None:
     exec(code, namespace)
     assert len(namespace["study"].trials) == 30
     assert (folder / "LICENSE").read_text() == (folder.parents[3] / "LICENSE").read_text()
+
+
+@pytest.mark.parametrize("later", [["a", "b", "c", "d"], ["a", "b"], ["a", "b", "x"]])
+def test_items_that_change_in_a_study(later: list[str]) -> None:
+    """The error names the items; Optuna's would name a digit."""
+    study = optuna.create_study(sampler=PermutationSampler("random", seed=0))
+    items = ["a", "b", "c"]
+    study.optimize(lambda trial: len(suggest_permutation(trial, "order", items)), n_trials=2)
+    items = later
+    with pytest.raises(errors.ArgumentError, match=r"the items of order are .*; use another study for other items"):
+        study.optimize(lambda trial: len(suggest_permutation(trial, "order", items)), n_trials=1)
+
+
+def test_items_that_are_tuples(tmp_path: Path) -> None:
+    holes = [("A", 1), ("A", 2), ("B", 1)]
+    url = f"sqlite:///{tmp_path}/x.db"
+    for _ in range(2):
+        study = optuna.create_study(study_name="x", storage=url, sampler=PermutationSampler("random"), load_if_exists=True)
+        study.optimize(
+            lambda trial: suggest_permutation(trial, "order", holes, before=[holes[:2]]).index(holes[0]), n_trials=2
+        )
+    trial = study.best_trial
+    point = read_point(mb.Space(order=mb.Permutation(holes, before=[holes[:2]])), trial)
+    assert [tuple(each) for each in trial.user_attrs["order"]] == point["order"]
+    found = PermutationSampler("random").optimizer(study)
+    assert found.space.permutations["order"].items == tuple(holes)

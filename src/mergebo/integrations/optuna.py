@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
 from mergebo.beliefs import Belief
 from mergebo.errors import ArgumentError, ExhaustedError
+from mergebo.permutations import random_seed
 from mergebo.spaces import Permutation, SearchSpace, Space
 from mergebo.studies.attributes import ORDER_DEFINITION, PROPOSED
 from mergebo.studies.codec import SpaceCodec, codec_of
@@ -67,6 +67,7 @@ def suggest_permutation(
 def suggest(trial: optuna.trial.BaseTrial, space: SearchSpace) -> Any:
     """Suggest a point of a space in an objective: orders, choices and numbers together."""
     codec = SpaceCodec.of(space.variables)
+    _store_definitions(trial, codec)  # before parameters are suggested, whose errors would not name the items
     given: dict[str, Any] = {}
     for name, distribution in codec.distributions.items():
         match distribution:
@@ -77,7 +78,6 @@ def suggest(trial: optuna.trial.BaseTrial, space: SearchSpace) -> Any:
             case CategoricalDistribution(choices=choices):
                 given[name] = trial.suggest_categorical(name, choices)
     row = codec.rows([given])[0]
-    _store_definitions(trial, codec)
     for name, value in codec.readable(row).items():
         trial.set_user_attr(name, value)
     if not codec.is_feasible(row):
@@ -113,7 +113,7 @@ def _order(items: int | Sequence[Any] | Permutation, constraints: Mapping[str, A
         if constraints:
             raise ArgumentError(f"{items} defines its own constraints; it cannot be combined with {', '.join(constraints)}")
         return items
-    return Permutation(items, **constraints) if isinstance(items, int) else Permutation(items=items, **constraints)
+    return Permutation(items, **constraints)
 
 
 def _store_definitions(trial: optuna.trial.BaseTrial, codec: SpaceCodec) -> None:
@@ -159,7 +159,7 @@ class PermutationSampler(optuna.samplers.BaseSampler):
         from mergebo.methods.registry import make_method
 
         self.space = space
-        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        self.seed = random_seed() if seed is None else seed
         self.options = {"method": method, "initial": n_startup_trials, "noisy": noisy, "beliefs": tuple(beliefs), **settings}
         make_method(method, **settings)  # raises its errors now, not in the first trial
         self._known = SpaceCodec.of({} if space is None else space.variables)

@@ -42,8 +42,15 @@ class Numeric(Variable):
             if isinstance(given, bool | np.bool_) or not isinstance(given, int | float | np.integer | np.floating):
                 raise ArgumentTypeError(f"{name} of {self.called} is a number, got {given!r}")
             object.__setattr__(self, name, as_builtin(given))
-        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
-            raise ArgumentError(f"{self.called} needs a finite low and a larger finite high, got {self.low} and {self.high}")
+        try:
+            extent = float(self.high) - float(self.low)
+        except OverflowError:
+            extent = math.inf
+        if not (math.isfinite(extent) and self.low < self.high):
+            raise ArgumentError(
+                f"{self.called} needs a finite low and a larger finite high, got {self.low} and {self.high}"
+                + (", whose difference is too large for a float" if self.low < self.high < math.inf else "")
+            )
         if not isinstance(self.log, bool):
             raise ArgumentError(f"log is True or False, got {self.log!r}")
         if self.log and not self.low > 0:

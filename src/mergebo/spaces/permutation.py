@@ -27,7 +27,7 @@ from mergebo.errors import (
 from mergebo.neighbours import move_slots, move_table
 from mergebo.permutations import as_int_array, check_n, invert, sample, validate
 from mergebo.spaces.constraints import Constraint, ConstraintSet
-from mergebo.spaces.items import Items
+from mergebo.spaces.items import Items, as_item, to_lists, to_tuples
 from mergebo.spaces.variable import MAX_ENUMERATED, Predicate, Variable, as_builtin, check_enumerable
 
 __all__ = ["Permutation"]
@@ -46,7 +46,9 @@ WALK_STEPS = 50
 
 @dataclass(frozen=True, init=False, repr=False)
 class Permutation(Variable):
-    """An order of n items: `Permutation(15)`, or `Permutation(items=["base", "acid", "salt"])` with names.
+    """An order of n items: `Permutation(15)`, or `Permutation(["base", "acid", "salt"])` with names.
+
+    Names are texts, numbers, or tuples of them; they may also be given as `items=`.
 
     Constraints restrict the feasible orders. `before=[("a", "b")]`: a comes before b. `fixed={"c": 0}`: c is in slot 0.
     `window={"d": (2, 5)}`: d is in one of the slots 2 to 5. `adjacent=[("e", "f")]`: e and f are next to each other, in
@@ -72,7 +74,7 @@ class Permutation(Variable):
 
     def __init__(
         self,
-        n: int | None = None,
+        n: int | Sequence[Any] | None = None,
         *,
         items: Sequence[Any] | None = None,
         before: Pairs = (),
@@ -84,10 +86,13 @@ class Permutation(Variable):
         choose: int | None = None,
         symmetry: Symmetry | Sequence[Symmetry] = (),
     ) -> None:
+        if items is None and isinstance(n, Sequence | np.ndarray):
+            n, items = None, n
         if items is not None:
-            if isinstance(items, str) or not isinstance(items, Sequence):
+            is_list = isinstance(items, Sequence) and not isinstance(items, str | bytes)
+            if not (is_list or (isinstance(items, np.ndarray) and items.ndim)):
                 raise ArgumentTypeError(f"items is a list of names such as ['base', 'acid'], got {items!r}")
-            if n is not None and n != len(items):
+            if n is not None and not (isinstance(n, int | np.integer) and n == len(items)):
                 raise ShapeError(f"n={n} does not fit {len(items)} items; give one of the two")
             n = len(items)
         if n is None:
@@ -97,13 +102,15 @@ class Permutation(Variable):
             raise ShapeError(f"choose={choose} of {n} items is not possible")
         if where is not None and not callable(where):
             raise ArgumentTypeError(f"where is a function that returns whether a point is feasible, got {where!r}")
+        if not isinstance(symmetry, str | Sequence):
+            raise unknown_choice("symmetry", symmetry, get_args(Symmetry))
         symmetries = (symmetry,) if isinstance(symmetry, str) else tuple(symmetry)
         for each in symmetries:
             if each not in get_args(Symmetry):
                 raise unknown_choice("symmetry", each, get_args(Symmetry))
         attributes = {
             "n": n,
-            "items": None if items is None else tuple(items),
+            "items": None if items is None else tuple(map(as_item, items)),
             "before": _pairs("before", before),
             "fixed": tuple(_named("fixed", fixed, "{'a': 0}")),
             "window": tuple((item, _window(item, slots)) for item, slots in _named("window", window, "{'a': (2, 5)}")),
@@ -352,11 +359,10 @@ class Permutation(Variable):
         """The arguments by name. Dictionaries become lists of pairs, as keys of JSON are texts; a predicate becomes True."""
 
         def plain(value: Any) -> Any:
-            value = value.items() if isinstance(value, dict) else value
-            return value if isinstance(value, str) or not isinstance(value, Iterable) else [plain(each) for each in value]
+            return to_lists([*value.items()] if isinstance(value, dict) else value)
 
         options = {name: True if name == "where" else plain(value) for name, value in self.options.items()}
-        return {"n": self.n, "items": None if self.items is None else list(self.items), **options}
+        return {"n": self.n, "items": to_lists(self.items), **options}
 
     @classmethod
     def from_data(cls, name: str, arguments: Sequence[Any], where: Predicate | None) -> Permutation:
@@ -370,6 +376,7 @@ class Permutation(Variable):
             if where is None:
                 raise ArgumentError(f"{name} had a predicate, which a state does not contain: use from_state(..., where=f)")
             data = {**data, "where": where}
+        data = {name: value if name == "where" else to_tuples(value) for name, value in data.items()}
         return {**data, **{each: dict(data[each]) for each in ("fixed", "window") if each in data}}
 
     def move_kinds(self, moves: Iterable[str]) -> tuple[str, ...]:

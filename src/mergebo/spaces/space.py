@@ -198,7 +198,7 @@ class SearchSpace(ABC):
 
 @dataclass(frozen=True, init=False, repr=False)
 class PermutationSpace(SearchSpace):
-    """All orders of n items: `PermutationSpace(15)` or `PermutationSpace(items=["base", "acid", "salt"])`.
+    """All orders of n items: `PermutationSpace(15)`, or `PermutationSpace(["base", "acid", "salt"])` with names.
 
     A point is an order; many points are an array `(..., n)`. With named items a point is a list of names in order, and
     orders of item numbers are accepted too. Constraints and other options are those of `Permutation`.
@@ -206,7 +206,7 @@ class PermutationSpace(SearchSpace):
 
     order: Permutation
 
-    def __init__(self, n: int | None = None, **options: Any) -> None:
+    def __init__(self, n: int | Sequence[Any] | None = None, **options: Any) -> None:
         object.__setattr__(self, "order", Permutation(n, **options))
 
     def __repr__(self) -> str:
@@ -239,7 +239,9 @@ class Space(SearchSpace):
     A point is a dictionary of values by name. Many points are a list of such dictionaries, or one dictionary of arrays.
     """
 
-    def __init__(self, /, **variables: Variable) -> None:
+    def __init__(self, /, *unnamed: Variable, **variables: Variable) -> None:
+        if unnamed:
+            raise ArgumentTypeError(f"each variable of a space has a name: Space(order={unnamed[0]!r})")
         if not variables:
             raise ArgumentError("a space has at least one variable: Space(route=Permutation(5))")
         for name, variable in variables.items():

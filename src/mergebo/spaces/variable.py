@@ -176,7 +176,9 @@ def check_enumerable(what: object, size: float) -> None:
 
 
 def as_builtin(value: Any) -> Any:
-    """A NumPy scalar as the builtin type; anything else as it is."""
+    """A NumPy scalar as the builtin type, also in tuples; anything else as it is."""
+    if type(value) is tuple:
+        return tuple(map(as_builtin, value))
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -23,6 +23,7 @@ from mergebo._typing import Rows
 from mergebo.errors import ArgumentError, MergeboError
 from mergebo.permutations import lehmer_decode, lehmer_encode
 from mergebo.spaces import Binary, Choice, Integer, Permutation, Real, Space, Variable
+from mergebo.spaces.items import to_lists
 from mergebo.spaces.variable import as_builtin
 from mergebo.studies.attributes import ORDER_DEFINITION
 from mergebo.studies.trials import params_of
@@ -89,11 +90,10 @@ class OrderCodec(ParameterCodec):
         order = self.variable
         if order.items is None and not order.options:
             return None
-        items = None if order.items is None else [_storable(item) for item in order.items]
-        return order.arguments_to_data() | {"items": items}
+        return order.arguments_to_data()
 
     def readable(self, values: Rows) -> list[Any] | None:
-        return [_storable(item) for item in self.variable.decode(values)]
+        return [to_lists(as_builtin(item)) for item in self.variable.decode(values)]
 
 
 class NumbersCodec(ParameterCodec):
@@ -289,12 +289,6 @@ class SpaceCodec:
         for name, part in self.parts.items():
             found |= dict(zip(part.parameters, part.from_row(self.space.part(name, row)), strict=True))
         return found
-
-
-def _storable(item: Any) -> Any:
-    """An item as a value that a study can store."""
-    item = as_builtin(item)
-    return item if isinstance(item, str | int | float) else str(item)
 
 
 def _inferred(name: str, distribution: BaseDistribution) -> ParameterCodec:
