@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 import time
@@ -247,3 +248,100 @@ def test_one_item() -> None:
     result = mb.minimize(lambda order: 4.0, mb.PermutationSpace(1), budget=5)
     assert len(result.trials) == 1
     assert result.best.value == 4
+
+
+def broken(point) -> float:
+    return point.idx("a")
+
+
+class UnpicklableError(Exception):
+    """Its text is not the argument that it needs."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(first + second)
+
+
+def unpicklable_error(point) -> float:
+    raise UnpicklableError("odd ", "one")
+
+
+@pytest.mark.filterwarnings("ignore:trial .* failed:RuntimeWarning")
+class TestABrokenObjective:
+    space = mb.PermutationSpace(6)
+
+    @pytest.mark.parametrize("workers", [None, 1, 3])
+    def test_its_error_is_raised_after_five_evaluations(self, workers: int | None) -> None:
+        calls: list[object] = []
+        callback = lambda optimizer, trial: calls.append(trial)  # noqa: E731
+        with pytest.raises(AttributeError, match="idx") as caught:
+            mb.minimize(broken, self.space, budget=40, method="random", workers=workers, callback=callback)
+        assert 4 <= len(calls) <= 5
+        assert "The first 5 evaluations all raised this error" in caught.value.__notes__[0]
+        assert "return nan" in caught.value.__notes__[0]
+        assert caught.traceback[-1].name == "broken"
+
+    def test_in_other_processes(self) -> None:
+        with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool:
+            with pytest.raises(AttributeError, match="idx"):
+                mb.minimize(broken, self.space, budget=40, method="random", executor=pool)
+            with pytest.raises(
+                errors.ArgumentError, match=r"the objective failed: UnpicklableError\('odd one'\) \(.*test_minimize"
+            ):
+                mb.minimize(unpicklable_error, self.space, budget=40, method="random", executor=pool)
+            assert pool.submit(abs, -3).result() == 3
+
+    @pytest.mark.parametrize("value", [None, "3", [3.0], {"loss": 3}, (1, 2)])
+    def test_values_that_are_no_numbers(self, value: object) -> None:
+        with pytest.raises(errors.TrialError, match="must be a number, got"):
+            mb.minimize(lambda point: value, self.space, budget=40, method="random")
+
+    def test_other_failures_do_not_end_the_run(self) -> None:
+        calls: list[object] = []
+
+        def unlucky(point) -> float:
+            calls.append(point)
+            if len(calls) == 1:
+                raise ValueError("one")
+            if len(calls) < 7:
+                raise KeyError(point[0])
+            return objective(point)
+
+        assert len(mb.minimize(unlucky, self.space, budget=9, method="random").trials) == 9
+        assert len(mb.minimize(lambda point: float("nan"), self.space, budget=9, method="random").trials) == 9
+        calls.clear()
+
+        def late(point) -> float:
+            calls.append(point)
+            return objective(point) if len(calls) == 1 else broken(point)
+
+        assert len(mb.minimize(late, self.space, budget=9, method="random").trials) == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "budget must be a number of evaluations, at least 1, got None; give one: budget=100"),
+        ({"n_trials": 30}, "n_trials of Optuna is called budget here: budget=30"),
+        ({"n_calls": 30}, "n_calls of scikit-optimize is called budget here: budget=30"),
+        ({"budget": 10, "initial": 11}, "initial=11 random points are more than the budget of 10 .* such as initial=3"),
+        ({"budget": 10, "callback": 3}, r"a callback is a function callback\(optimizer, trial\), got 3"),
+        ({"budget": 10, "callback": lambda result: None}, r"called as callback\(optimizer, trial\), got .*\(result\)"),
+        ({"budget": 10, "callback": lambda: None}, "too many positional arguments"),
+        ({"budget": 10, "direction": "up"}, "direction must be one of"),
+    ],
+)
+def test_arguments_that_cannot_work(arguments: dict, message: str) -> None:
+    calls: list[object] = []
+    with pytest.raises(errors.MergeboError, match=message):
+        mb.minimize(lambda point: calls.append(point) or 1.0, mb.PermutationSpace(5), **arguments)
+    assert not calls
+
+
+def test_arguments_that_others_expect() -> None:
+    with pytest.raises(errors.ArgumentTypeError, match="objective must be a function"):
+        mb.minimize([1, 2], mb.PermutationSpace(4), budget=3)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match=r"use mergebo.minimize\(..., direction='maximize'\)"):
+        mb.maximize  # noqa: B018
+    assert "direction" in inspect.signature(mb.minimize).parameters
+    result = mb.minimize(objective, mb.PermutationSpace(4), budget=6, direction="maximize", method="random")
+    assert result.best.value == max(trial.value for trial in result.trials)

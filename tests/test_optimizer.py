@@ -122,11 +122,8 @@ def test_points_from_elsewhere_are_observations_like_others() -> None:
     with pytest.raises(errors.TrialError, match="value of the point"):
         optimizer.tell([3, 2, 1, 0], "much")
     assert optimizer.state() == before
-    count = len(optimizer.trials)
-    optimizer.tell([3, 2, 1, 0], float("nan"))
-    assert optimizer.trials[count].state == "failed"
     optimizer.tell([3, 2, 1, 0], 6.0)
-    assert optimizer.trials[count + 1].value == 6.0
+    assert optimizer.trials[-1].value == 6.0
     assert len(optimizer.ask(4)) == 4
 
 
@@ -321,3 +318,80 @@ class TestBadCalls:
             mb.PermutationSpace(items="abc")
         with pytest.raises(errors.ArgumentError, match="did you mean 'acid'"):
             mb.PermutationSpace(items=["acid", "base"]).encode(["acidd", "base"])
+
+
+class TestSeveralObservations:
+    """`tell` of a list of trials."""
+
+    def optimizer(self, **options) -> mb.Optimizer:
+        return mb.Optimizer(mb.PermutationSpace(5), "random", **options)
+
+    def test_as_many_values_as_trials(self) -> None:
+        optimizer = self.optimizer()
+        optimizer.tell(optimizer.ask(3), [1, 2.5, np.float64(3)])
+        optimizer.tell(tuple(optimizer.ask(2)), np.array([4.0, 5.0]), noise_std=[None, 0.1])
+        assert [trial.value for trial in optimizer.trials] == [1, 2.5, 3, 4, 5]
+        assert [trial.noise_std for trial in optimizer.trials] == [None, None, None, None, 0.1]
+        assert optimizer.noisy
+        several = self.optimizer(objectives=2)
+        several.tell(several.ask(2), [[1, 2], [3, 4]], noise_std=np.ones((2, 2)))
+        assert [trial.value for trial in several.trials] == [(1, 2), (3, 4)]
+
+    @pytest.mark.parametrize(
+        ("values", "noise", "message"),
+        [
+            ([1.0], None, r"2 trials need a list of 2 values, got \[1.0\]"),
+            (3.0, None, "need a list of 2 values, got 3.0"),
+            ("12", None, "need a list of 2 values, got '12'"),
+            ([1.0, 2.0], 0.1, "need a list of 2 standard deviations, got 0.1"),
+            ([1.0, float("nan")], None, "value of trial 1 must be finite, got nan; record a failed trial with fail"),
+            ([1.0, "x"], None, "value of trial 1 must be a number"),
+        ],
+    )
+    def test_nothing_is_recorded_if_one_is_invalid(self, values, noise, message: str) -> None:
+        optimizer = self.optimizer()
+        trials = optimizer.ask(2)
+        before = optimizer.state()
+        with pytest.raises(errors.TrialError, match=message):
+            optimizer.tell(trials, values, noise_std=noise)
+        with pytest.raises(errors.TrialError, match="trial 0 is 2 times in the list"):
+            optimizer.tell([trials[0], trials[0]], [1.0, 2.0])
+        with pytest.raises(errors.TrialError, match="unknown trial"):
+            optimizer.tell([trials[0], "b"], [1.0, 2.0])
+        assert optimizer.state() == before
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -np.inf, 10**400, True, np.True_])
+def test_values_that_are_no_finite_numbers_are_refused(value) -> None:
+    """As on the command line: a trial without a value has failed, which `fail` says."""
+    optimizer = mb.Optimizer(mb.PermutationSpace(4), "random")
+    trial = optimizer.ask()
+    for told in (trial, trial.point, [2, 3, 1, 0]):
+        with pytest.raises(errors.TrialError, match=r"must be (finite|a number)"):
+            optimizer.tell(told, value)
+    with pytest.raises(errors.TrialError, match="noise of trial 0 must be"):
+        optimizer.tell(trial, 1.0, noise_std=value)
+    assert [each.state for each in optimizer.trials] == ["pending"]
+
+
+def test_a_random_seed_is_recorded() -> None:
+    space = mb.PermutationSpace(7)
+    optimizer = mb.Optimizer(space, "random", seed=None)
+    assert optimizer.seed != mb.Optimizer(space, "random", seed=None).seed
+    again = mb.Optimizer(space, "random", seed=optimizer.seed)
+    assert optimizer.ask().point.tolist() == again.ask().point.tolist()
+    assert through_json(optimizer).seed == optimizer.seed
+    assert mb.minimize(objective, space, budget=2, method="random", seed=None).optimizer.seed != 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"direction": 3}, "direction must be one of"),
+        ({"start": 3}, "start is a list of points, got 3"),
+        ({"seed": 1.5}, "seed"),
+    ],
+)
+def test_arguments_of_a_wrong_type(options: dict, message: str) -> None:
+    with pytest.raises(errors.MergeboError, match=message):
+        mb.Optimizer(mb.PermutationSpace(4), **options)

@@ -161,7 +161,9 @@ class TestObjectives:
         with pytest.raises(errors.UnsupportedError, match="the front is empty"):
             optimizer.pareto.hypervolume()
         trial = optimizer.ask()
-        optimizer.tell(trial, [1.0, float("nan")])
+        with pytest.raises(errors.TrialError, match=r"must be finite, got \[1.0, nan\]; record a failed trial with fail"):
+            optimizer.tell(trial, [1.0, float("nan")])
+        optimizer.fail(trial)
         assert optimizer.trials[0].state == "failed"
         assert len(optimizer.ask(4)) == 4
 

@@ -88,7 +88,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"mergebo.{name}")
     if name in _NAMES:
         return getattr(importlib.import_module(f"mergebo.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'mergebo' has no attribute {name!r}")
+    hint = "; use mergebo.minimize(..., direction='maximize')" if name == "maximize" else ""
+    raise AttributeError(f"module 'mergebo' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import pickle
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -25,15 +26,20 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mergebo._progress import progress_bar
-from mergebo.errors import ArgumentError, ExhaustedError, UnsupportedError
+from mergebo.errors import ArgumentError, ArgumentTypeError, ExhaustedError, UnsupportedError
 from mergebo.explain.report import Explanation
 from mergebo.methods.base import Method
-from mergebo.optimizer import Optimizer
+from mergebo.optimizer import Direction, Optimizer
 from mergebo.pareto import ParetoFront
 from mergebo.spaces import SearchSpace
 from mergebo.trials import Trial
 
 logger = logging.getLogger(__name__)
+
+ELSEWHERE = {"n_trials": "Optuna", "n_calls": "scikit-optimize"}
+"""What other packages call the budget."""
+MAX_INITIAL_FAILURES = 5
+"""Number of evaluations at the start of a run that, if all raise the same error, end it with this error."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,10 @@ def minimize(
     objective: Callable[[Any], Any],
     space: SearchSpace,
     *,
-    budget: int,
+    budget: int | None = None,
+    direction: Direction | Sequence[Direction] = "minimize",
     method: str | Method = "auto",
-    seed: int = 0,
+    seed: int | None = 0,
     initial: int | None = None,
     time_limit: float | None = None,
     callback: Callable[[Optimizer, Trial], object] | None = None,
@@ -90,11 +97,14 @@ def minimize(
     executor: Executor | None = None,
     **settings: Any,
 ) -> Result:
-    """Minimise `objective` over a space with `budget` evaluations.
+    """Minimise `objective` over a space with `budget` evaluations; with `direction="maximize"`, maximise it.
 
-    An evaluation that raises an exception or returns nan or infinity is recorded as failed, and the run continues. Ctrl-C
-    and `time_limit` (seconds) end the run with the best trial so far, and so does exhausting the space.
-    `callback(optimizer, trial)` is called after each trial; a true result ends the run.
+    The first `initial` points are random: 20, or all of a smaller budget, unless you say how many.
+
+    An evaluation that raises an exception or returns nan or infinity is recorded as failed, and the run continues. But if
+    the first five all raise the same error, the objective is probably broken, and its error is raised; return nan for
+    points that cannot be evaluated. Ctrl-C and `time_limit` (seconds) end the run with the best trial so far, and so does
+    exhausting the space. `callback(optimizer, trial)` is called after each trial; a true result ends the run.
 
     `workers` is the number of parallel evaluations: as soon as one is finished, the next point is chosen while the others
     are pending. They run in threads, which suits objectives that wait for something else: a program, a machine, compiled
@@ -105,10 +115,23 @@ def minimize(
     and, with a name, those of the method.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise ArgumentError(f"budget must be a number of evaluations, at least 1, got {budget!r}")
+        names = {name: settings[name] for name in ELSEWHERE if budget is None and name in settings}
+        hint = "".join(f"; {name} of {ELSEWHERE[name]} is called budget here: budget={names[name]!r}" for name in names)
+        raise ArgumentError(
+            f"budget must be a number of evaluations, at least 1, got {budget!r}{hint or '; give one: budget=100'}"
+        )
+    if not callable(objective):
+        raise ArgumentTypeError(f"objective must be a function that returns the value of a point, got {objective!r}")
+    _check_callback(callback)
     count = _worker_count(workers, executor)
     _check_picklable(objective, executor)
-    optimizer = Optimizer(space, method, seed=seed, initial=min(20, budget) if initial is None else initial, **settings)
+    initial = min(20, budget) if initial is None else initial
+    optimizer = Optimizer(space, method, seed=seed, initial=initial, direction=direction, **settings)
+    if initial > budget:
+        raise ArgumentError(
+            f"initial={initial} random points are more than the budget of {budget} evaluations, so there would be no "
+            f"others; give a larger budget or fewer, such as initial={max(1, budget // 3)}"
+        )
     clock = _Clock(time_limit)
     with _bar(progress, budget, optimizer.method_name) as advance:
 
@@ -133,12 +156,13 @@ TIMED_OUT, STOPPED = "time limit reached", "ended by the callback"
 
 def _run_serial(optimizer: Optimizer, objective: Callable[[Any], Any], budget: int, clock: _Clock, after: After) -> str:
     """Evaluate one point at a time; returns why the run ended."""
+    first = _FirstEvaluations()
     try:
         while len(optimizer.trials) < budget:
             if clock.is_over:
                 return TIMED_OUT
             trial = optimizer.ask()
-            _record(optimizer, trial, evaluate(objective, trial.point))
+            first.check(_record(optimizer, trial, evaluate(objective, trial.point)))
             if after(trial):
                 return STOPPED
     except ExhaustedError as error:
@@ -159,6 +183,7 @@ def _run_parallel(
 ) -> str:
     """Evaluate several points at a time; returns why the run ended."""
     running: dict[Future[Any], Trial] = {}
+    first = _FirstEvaluations()
     ended = ""
     try:
         while True:
@@ -180,7 +205,7 @@ def _run_parallel(
             # In the order of the trials: proposals must not depend on the order in a set.
             for future in sorted(finished, key=lambda each: running[each].id):
                 trial = running.pop(future)
-                _record(optimizer, trial, _outcome(future))
+                first.check(_record(optimizer, trial, _outcome(future)))
                 if after(trial) and ended != TIMED_OUT:
                     ended = STOPPED
     except KeyboardInterrupt:
@@ -188,6 +213,10 @@ def _run_parallel(
     except BrokenExecutor as error:
         ended = f"the executor broke: {error}"
         logger.warning("the executor lost a worker, which ends the run: %s", error)
+    except Exception:
+        for future in running:
+            future.cancel()
+        raise
     for future, trial in running.items():
         if not future.cancel() and future.done() and not isinstance(future.exception(), BrokenExecutor | KeyboardInterrupt):
             _record(optimizer, trial, _outcome(future))
@@ -196,9 +225,42 @@ def _run_parallel(
 
 @dataclass(frozen=True)
 class _Failure:
-    """The error message of a failed evaluation. A text, since not every exception can be pickled."""
+    """A failed evaluation."""
 
     message: str
+    kind: str
+    """The type of the error and where it was raised. The message of the same error may differ, by the point."""
+    error: Exception | None
+    """None if it cannot be pickled for this process."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        error = self.error
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = None
+        return _Failure, (self.message, self.kind, error)
+
+
+class _FirstEvaluations:
+    """The first evaluations of a run: if all of them raise the same error, so will the others."""
+
+    def __init__(self) -> None:
+        self._kinds: list[str] = []
+
+    def check(self, failure: _Failure | None) -> None:
+        """Raise the error of the first evaluations if all had the same one; `failure` is that of the next evaluation."""
+        if len(self._kinds) == MAX_INITIAL_FAILURES:
+            return
+        self._kinds.append("" if failure is None else failure.kind)
+        if failure is None or len(self._kinds) < MAX_INITIAL_FAILURES or len({*self._kinds}) > 1:
+            return
+        error = failure.error or ArgumentError(f"the objective failed: {failure.message}")
+        error.add_note(
+            f"The first {MAX_INITIAL_FAILURES} evaluations all raised this error, which ended the run. If the objective is "
+            "right, and these points cannot be evaluated, return nan for them."
+        )
+        raise error
 
 
 def evaluate(objective: Callable[[Any], Any], point: Any) -> Any:
@@ -207,7 +269,8 @@ def evaluate(objective: Callable[[Any], Any], point: Any) -> Any:
         return objective(point)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return _Failure(f"{error!r} ({where.filename}:{where.lineno})")
+        place = f"{where.filename}:{where.lineno}"
+        return _Failure(f"{error!r} ({place})", f"{type(error)} {place}", error)
 
 
 def _outcome(future: Future[Any]) -> Any:
@@ -216,18 +279,22 @@ def _outcome(future: Future[Any]) -> Any:
     except BrokenExecutor:
         raise
     except (Exception, CancelledError) as error:  # the value cannot be pickled, or the future was cancelled
-        return _Failure(repr(error))
+        return _Failure(repr(error), str(type(error)), error)
 
 
-def _record(optimizer: Optimizer, trial: Trial, value: Any) -> None:
-    if not isinstance(value, _Failure):
+def _record(optimizer: Optimizer, trial: Trial, value: Any) -> _Failure | None:
+    """Record what an evaluation returned; returns its failure, if it raised an error or returned something else."""
+    if isinstance(value, _Failure):
+        failure = value
+    else:
         try:
-            optimizer.tell(trial, value)
-            return
+            optimizer._record_returned(trial, value)
+            return None
         except Exception as error:  # not a number
-            value = _Failure(repr(error))
-    warnings.warn(f"trial {trial.id} failed: {value.message}", RuntimeWarning, stacklevel=4)
+            failure = _Failure(repr(error), f"{type(error)} {type(value)}", error)
+    warnings.warn(f"trial {trial.id} failed: {failure.message}", RuntimeWarning, stacklevel=4)
     optimizer.fail(trial)
+    return failure
 
 
 def _worker_count(workers: int | None, executor: Executor | None) -> int:
@@ -242,6 +309,26 @@ def _worker_count(workers: int | None, executor: Executor | None) -> int:
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise ArgumentError(f"workers must be the number of parallel evaluations, at least 1, got {workers!r}")
     return workers
+
+
+def _check_callback(callback: Callable[[Optimizer, Trial], object] | None) -> None:
+    """Fail before the first evaluation rather than after it."""
+    if callback is None:
+        return
+    try:
+        if not callable(callback):
+            raise TypeError(f"it is of the type {type(callback).__name__}")
+        called = inspect.signature(callback)
+    except ValueError:  # some builtins have no signature
+        return
+    except TypeError as error:
+        raise ArgumentTypeError(f"a callback is a function callback(optimizer, trial), got {callback!r}: {error}") from error
+    try:
+        called.bind(None, None)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"a callback is called as callback(optimizer, trial), got one with the arguments {called}: {error}"
+        ) from error
 
 
 def _check_picklable(objective: Callable[[Any], Any], executor: Executor | None) -> None:

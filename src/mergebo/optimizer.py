@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from mergebo._threads import one_blas_thread
 from mergebo._typing import Floats, Rows
 from mergebo.beliefs import Belief, check_beliefs
-from mergebo.errors import ArgumentError, ExhaustedError, ShapeError, TrialError, UnsupportedError, unknown_choice
+from mergebo.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ExhaustedError,
+    ShapeError,
+    TrialError,
+    UnsupportedError,
+    unknown_choice,
+)
 from mergebo.explain import Explanation, explain
 from mergebo.mean import PriorMean
 from mergebo.methods.auto import models_of
@@ -23,9 +31,10 @@ from mergebo.methods.dataset import Cache
 from mergebo.methods.design import Design, InitialDesign
 from mergebo.methods.registry import make_method, method_to_data
 from mergebo.pareto import ParetoFront, chebyshev_scalarise, non_dominated
+from mergebo.permutations import random_seed
 from mergebo.spaces import SearchSpace
 from mergebo.spaces.data import Where
-from mergebo.trials import Recommendation, Trial, TrialLog
+from mergebo.trials import Outcome, Recommendation, Trial, TrialLog
 
 __all__ = ["Direction", "Optimizer"]
 
@@ -39,12 +48,13 @@ MAX_EXPONENT = 300
 
 
 class Optimizer:
-    """`ask` for a trial, evaluate its point, `tell` its value (or that it failed); `best` is the best trial so far.
+    """`ask` for a trial, evaluate its point, `tell` its value, or `fail` it; `best` is the best trial so far.
 
     Values are minimised unless `direction="maximize"`. The method is a name, with `settings`, or an object such as
     `mb.methods.Auto(embedding=False)`. The first `initial` trials are random points, the same for every method with the
-    same seed. Orders are uniform. Of binary choices, the first point has none, the second all, and the others a random
-    share; with `design="uniform"` each is 1 with probability 1/2. No point is proposed twice, unless values are `noisy`.
+    same seed; `seed=None` chooses a random one, which is recorded. Orders are uniform. Of binary choices, the first point
+    has none, the second all, and the others a random share; with `design="uniform"` each is 1 with probability 1/2. No
+    point is proposed twice, unless values are `noisy`.
 
     Prior knowledge: points in `start` are evaluated first. `beliefs` such as `mb.beliefs.before("a", "b")` and a
     `heuristic`, a function that estimates the value of a point, favour some of the initial points and become the mean
@@ -60,7 +70,7 @@ class Optimizer:
         space: SearchSpace,
         method: str | Method = "auto",
         *,
-        seed: int = 0,
+        seed: int | None = 0,
         initial: int = 20,
         direction: Direction | Sequence[Direction] = "minimize",
         design: Design = "stratified",
@@ -75,14 +85,19 @@ class Optimizer:
             raise ArgumentError(f"space must be a search space such as PermutationSpace(15), got {space!r}")
         if isinstance(objectives, bool) or not isinstance(objectives, int) or objectives < 1:
             raise ArgumentError(f"objectives must be their number, at least 1, got {objectives!r}")
+        if not isinstance(direction, Sequence):
+            raise unknown_choice("direction", direction, get_args(Direction))
         directions = (direction,) * objectives if isinstance(direction, str) else tuple(direction)
         for each in directions:
             if each not in get_args(Direction):
                 raise unknown_choice("direction", each, get_args(Direction))
         if len(directions) != objectives:
             raise ArgumentError(f"each of {objectives} objectives needs a direction, got {len(directions)}: {direction!r}")
+        seed = random_seed() if seed is None else seed
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ArgumentError(f"seed must be an integer, at least 0, got {seed!r}")
+            raise ArgumentError(f"seed must be an integer, at least 0, or None for a random one, got {seed!r}")
+        if not isinstance(start, Iterable):
+            raise ArgumentTypeError(f"start is a list of points, got {start!r}")
         if not isinstance(noisy, bool | np.bool_):
             raise ArgumentError(f"noisy must be True or False, got {noisy!r}")
         if heuristic is not None and not callable(heuristic):
@@ -92,7 +107,8 @@ class Optimizer:
         self.objectives = objectives
         self.noisy = bool(noisy)
         """Whether repeated measurements of a point differ; becomes True once a value is recorded with its noise."""
-        self.seed = seed
+        self.seed = int(seed)
+        """The seed, also if it was chosen at random."""
         self.beliefs = check_beliefs(beliefs, space)
         self.heuristic = heuristic
         self._signs = np.array([1.0 if each == "minimize" else -1.0 for each in directions])
@@ -240,22 +256,61 @@ class Optimizer:
         return [self.method.propose(self._history(), rng)]
 
     def tell(self, trial: Trial | int | Any, value: Any, *, noise_std: Any = None) -> None:
-        """Record the value of a trial; a value that is not finite counts as a failure.
+        """Record the value of a trial, which is finite; a trial without one has failed, see `fail`.
 
         With a point instead of a trial, the value is that of the pending trial of this point, or of a new one. `noise_std`
-        is the standard deviation of the measurement, if known. With several objectives both are lists.
+        is the standard deviation of the measurement, if known. With several objectives both are lists. With a list of
+        trials, such as those of a batch, there is a value for each; if one is invalid, none is recorded.
         """
+        if isinstance(trial, list | tuple) and any(isinstance(each, Trial) for each in trial):
+            self._tell_several(trial, value, noise_std)
+            return
         row = None if isinstance(trial, Trial | str | bytes) or not isinstance(trial, _POINT_TYPES) else self._row(trial)
         index = self._log.pending_index(trial) if row is None else self._observed_index(row, noise_std)
         what = f"trial {index}" if index is not None else f"the point {trial}"
-        state, number, noise = self._log.outcome(value, noise_std, what)
+        outcome = self._finite_outcome(value, noise_std, what)
         if index is None:
             assert row is not None
             index = self._log.add(row)
-        if state == "failed":
-            logger.info("trial %d failed: its value is %s", index, value)
-        self._log.finish(index, state, number, noise)
-        self.noisy = self.noisy or noise is not None
+        self._finish(index, outcome)
+
+    def _tell_several(self, trials: Sequence[Any], values: Any, noise_stds: Any) -> None:
+        """Record the values of several trials, or none of them."""
+        columns = []
+        for what, given in (("values", values), ("standard deviations", noise_stds)):
+            if given is None and what != "values":
+                given = [None] * len(trials)
+            if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) != len(trials):
+                raise TrialError(f"{len(trials)} trials need a list of {len(trials)} {what}, got {given!r}")
+            columns.append(given)
+        indices = [self._log.pending_index(each) for each in trials]
+        for index, count in Counter(indices).items():
+            if count > 1:
+                raise TrialError(f"trial {index} is {count} times in the list; nothing was recorded")
+        outcomes = [
+            self._finite_outcome(value, noise, f"trial {index}")
+            for index, value, noise in zip(indices, *columns, strict=True)
+        ]
+        for index, outcome in zip(indices, outcomes, strict=True):
+            self._finish(index, outcome)
+
+    def _finite_outcome(self, value: Any, noise_std: Any, what: str) -> Outcome:
+        """What an observation records; an error if its value is not finite."""
+        outcome = self._log.outcome(value, noise_std, what)
+        if outcome[0] == "failed":
+            raise TrialError(f"the value of {what} must be finite, got {value!r}; record a failed trial with fail")
+        return outcome
+
+    def _finish(self, index: int, outcome: Outcome) -> None:
+        self._log.finish(index, *outcome)
+        self.noisy = self.noisy or outcome[2] is not None
+
+    def _record_returned(self, trial: Trial, value: Any) -> None:
+        """Record what an objective returned for a trial, which has failed if that is not finite."""
+        outcome = self._log.outcome(value, None, f"trial {trial.id}")
+        if outcome[0] == "failed":
+            logger.info("trial %d failed: its value is %s", trial.id, value)
+        self._finish(self._log.pending_index(trial), outcome)
 
     def _observed_index(self, row: Rows, noise_std: Any) -> int | None:
         """The pending trial of a row, if there is one; an error if the row has an exact value already."""

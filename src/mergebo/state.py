@@ -155,8 +155,6 @@ def _add_trial(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
         optimizer.fail(number)
     elif state == "done":
         optimizer.tell(number, value, noise_std=saved.get("noise"))
-        if optimizer._log.states[number] != "done":
-            raise ArgumentError(f"trial {number} has the value {value!r}, which is not finite")
 
 
 def _saved_row(optimizer: Optimizer, numbers: Any, what: str) -> Rows:

@@ -19,6 +19,9 @@ __all__ = ["Recommendation", "State", "Trial", "TrialLog"]
 State: TypeAlias = Literal["pending", "done", "failed"]
 """The state of a trial."""
 
+Outcome: TypeAlias = tuple[State, Any, Any]
+"""The state of a finished trial, its value and its noise."""
+
 
 class _Copied:
     """A field that gives a copy whenever it is read, so that nobody changes what the object holds."""
@@ -171,7 +174,7 @@ class TrialLog:
         """Numbers as a trial holds them: one, or a tuple with several objectives."""
         return tuple(numbers.tolist()) if self.objectives > 1 else float(numbers[0])
 
-    def outcome(self, value: Any, noise_std: Any, what: str) -> tuple[State, Any, Any]:
+    def outcome(self, value: Any, noise_std: Any, what: str) -> Outcome:
         """State, value and noise that a trial has after an observation; a value that is not finite is a failure."""
         numbers = self._read_value(value, f"the value of {what}")
         noise = None if noise_std is None else self._read_value(noise_std, f"the noise of {what}")
@@ -186,10 +189,10 @@ class TrialLog:
         several = self.objectives > 1
         try:
             given = list(value) if several and not isinstance(value, str | bytes) else [value]
-            if any(isinstance(each, str | bytes | bool) for each in given):
+            if any(isinstance(each, str | bytes | bool | np.bool_) for each in given):
                 raise TypeError(f"{type(given[0]).__name__} is not a number")
             numbers = [float(each) for each in given]
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             expected = f"{self.objectives} numbers" if several else "a number"
             raise TrialError(f"{what} must be {expected}, got {value!r}") from error
         if len(numbers) != self.objectives:

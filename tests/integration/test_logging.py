@@ -84,8 +84,7 @@ def test_a_random_point_where_the_search_finds_none(logged: Logged) -> None:
 
 
 def test_a_value_that_is_not_finite(logged: Logged) -> None:
-    optimizer = Optimizer(mb.PermutationSpace(4))
-    optimizer.tell(optimizer.ask(), float("nan"))
+    mb.minimize(lambda order: float("nan"), mb.PermutationSpace(4), budget=1)
     assert logged("optimizer") == ["INFO: trial 0 failed: its value is nan"]
 
 
