@@ -55,7 +55,7 @@ def test_options_define_a_space() -> None:
             {"items": ["a", "b", "c"], "symmetry": ["cycle", "reversal"]},
         ),
         (["a,b,a,a", "--repeated"], {"items": ["a", "b", "a", "a"]}),
-        ([" a , b\t, c c ,,"], {"items": ["a", "b", "c c"]}),
+        ([" a , b\t, c c "], {"items": ["a", "b", "c c"]}),
         (['"a, dry",5" pipe,"say ""hi"""'], {"items": ["a, dry", '5" pipe', 'say "hi"']}),
     ],
 )
@@ -74,7 +74,7 @@ def test_items_from_a_file() -> None:
     ("items", "message"),
     [
         ("", "is neither a file nor a list of two items or more"),
-        (" , ,", "is neither a file nor a list"),
+        (" , ,", "has an empty part between its commas"),
         ("alone", "'alone' is neither a file nor a list"),
         ("missing.txt", "'missing.txt' is neither a file nor a list"),
         ("no/such/file", "is neither a file nor a list"),
@@ -168,6 +168,14 @@ def test_colons_in_items_and_between_them() -> None:
     assert order("--items", "a:1,c", "--fixed", "a:1:0")["fixed"] == [["a:1", 0]]
     assert order("--items", "a:1,c", "--window", "a:1:0-1")["window"] == [["a:1", [0, 1]]]
     assert "is ambiguous: 'a' and 'b:c' or 'a:b' and 'c'" in refused("new", "--items", "a,a:b,b:c,c", "--before", "a:b:c")
+
+
+@pytest.mark.parametrize("items", ["a,,c", "a,b,", ",a,b", "a, ,c"])
+def test_empty_items(items: str) -> None:
+    with pytest.raises(ArgumentError, match=r"--items .* has an empty part between its commas; remove the surplus comma"):
+        SpaceOptions(items).space()
+    with pytest.raises(ArgumentError, match=r"--choice .* empty part"):
+        SpaceOptions("a,b", choice=[f"salt={items}"]).space()
 
 
 def test_space_options_without_constraints() -> None:

@@ -134,3 +134,17 @@ def test_recommended_commands_work_as_printed(in_environment: bool, monkeypatch:
     assert [each["state"] for each in works("show", "--json", *study).json["trials"]] == ["done", "failed"]
     monkeypatch.setenv("MERGEBO_STUDY", "second one")
     assert commands_in(works("ask", *storage).out)[0] == ["tell", "2", "1.5", *storage]
+
+
+@pytest.mark.parametrize("command", [["show"], ["best"], ["ask"], ["export"]])
+def test_a_foreign_database_is_left_as_it_is(command: list[str]) -> None:
+    with contextlib.closing(sqlite3.connect("f.db")) as database:
+        database.execute("create table t(a)")
+        database.commit()
+    Path("empty.db").touch()
+    for name in ("f.db", "empty.db"):
+        before = Path(name).read_bytes()
+        assert f"there are no studies in sqlite:///{name}; create one with" in refused(
+            *command, "--storage", f"sqlite:///{name}"
+        )
+        assert Path(name).read_bytes() == before

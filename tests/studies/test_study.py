@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import mergebo as mb
 from mergebo import errors
 from mergebo.spaces import Permutation, Space
 from mergebo.studies import Study, StudyConfig, create, load
-from mergebo.studies.attributes import DISCARDED, ORDER_DEFINITION
+from mergebo.studies.attributes import CONFIG, DISCARDED, ORDER_DEFINITION
 from mergebo.studies.table import add_results, read_table, table_text
 
 ITEMS = ["acid", "base", "salt", "water"]
@@ -183,3 +184,44 @@ def test_best_so_far_follows_the_direction() -> None:
             study.optuna.add_trial(optuna.create_trial(value=each))
         study.optuna.add_trial(optuna.create_trial(state=TrialState.FAIL))
         assert study.best_so_far(study.trials()) == expected
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        3,
+        [],
+        {"format": 1},
+        {"format": 1, "space": 3},
+        {**StudyConfig(SPACE).to_data(), "space": {"x": ["Unknown", 1]}},
+        {**StudyConfig(SPACE).to_data(), "space": {"x": []}},
+        {**StudyConfig(SPACE).to_data(), "space": {"order": ["Permutation", {"n": 3, "fixed": 3}]}},
+    ],
+)
+def test_a_damaged_definition(url: str, data: Any) -> None:
+    create(url, "study", StudyConfig(SPACE, "random")).optuna.set_user_attr(CONFIG, data)
+    with pytest.raises(errors.StorageError, match="the definition of the study is damaged: "):
+        load(url)
+
+
+def test_a_value_that_is_not_finite(url: str) -> None:
+    study = create(url, "study", StudyConfig(SPACE, "random"))
+    study.ask()
+    for bad in (math.nan, math.inf):
+        with pytest.raises(
+            errors.TrialError, match=r"a value must be finite, got .*; for a trial without a value, use fail"
+        ):
+            study.tell(0, [bad])
+    assert study.data(study.trials()[0])["state"] == "pending"
+
+
+def test_items_that_are_tuples(url: str) -> None:
+    space = Space(order=Permutation([("A", 1), ("A", 2), ("B", 1)], fixed={("B", 1): 0}))
+    study = create(url, "study", StudyConfig(space, "random"))
+    (trial,) = asked(study)
+    study.tell(0, [1.0])
+    again = create(url, "study", StudyConfig(space, "random"), resume=True)
+    assert again.space == space
+    assert again.best()[0]["point"] == trial["point"]
+    assert read_table(again, table_text(study))[0].point == trial["point"]

@@ -36,6 +36,6 @@ def export(
     if out is None:
         typer.echo(text, nl=False)
         return
-    with writing(out):
-        out.write_text(text, encoding="utf-8")
+    with writing(out) as file:
+        file.write_text(text, encoding="utf-8")
     echo(f"Exported {len(trials)} trials to {out}.")

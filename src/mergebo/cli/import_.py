@@ -25,7 +25,7 @@ def import_(
     The table has a column `value`; columns `order 1`, `order 2`, ... with one item each, as written by `export`, or a single
     column `order` such as `acid > base > salt`; and a column for each other variable. A column `noise` may hold standard
     deviations. Other columns are ignored, and so are lines whose state is not `done`. Cells are separated by commas,
-    semicolons or tabs.
+    semicolons or tabs. Numbers may have a decimal comma, but no units.
 
     Results that the study already has are skipped, unless it is `--noisy`: then they count as repeated measurements.
 

@@ -104,6 +104,8 @@ def optimize(
         resume=True,
         keep=() if initial else ("initial",),
     )
+    if initial and initial > budget:
+        warn(f"with --initial {initial}, all {budget} trials of the budget are random")
     finished = len([trial for trial in study.trials() if trial.state.is_finished()])
     if finished and not (quiet or as_json):
         echo(f"{study.name} has {finished} trials; " + ("resuming." if finished < budget else "the budget is spent."))

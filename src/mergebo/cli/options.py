@@ -85,7 +85,10 @@ def _split_commas(what: str, text: str) -> list[str]:
             f"{what} cannot be read ({error}); quote what contains commas or quotes, and double the quotes inside: "
             """'salt,"acid, dry","5"" pipe"'"""
         ) from error
-    return [part.strip() for part in parts if part.strip()]
+    parts = [part.strip() for part in parts]
+    if not all(parts):
+        raise ArgumentError(f"{what} has an empty part between its commas; remove the surplus comma")
+    return parts
 
 
 def _option(panel: str, text: str, *names: str) -> Any:
@@ -142,7 +145,7 @@ class SpaceOptions:
         for option, parse, arguments in (
             ("--real", lambda text: _bounds(Real, float, text), self.real),
             ("--integer", lambda text: _bounds(Integer, int, text), self.integer),
-            ("--choice", lambda text: Choice(_split_commas("it", text)), self.choice),
+            ("--choice", lambda text: Choice(_split_commas(repr(text), text)), self.choice),
             ("--binary", lambda text: Binary(int(text)), self.binary),
         ):
             for argument in arguments:

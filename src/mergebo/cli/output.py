@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,12 +52,25 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn errors of writing a file into an `ArgumentError`."""
+def writing(path: Path) -> Iterator[Path]:
+    """A file to write, which replaces that at the path once it is complete, so that no part of one is ever there.
+
+    What is no ordinary file, such as a device, is written in place. Errors of writing become an `ArgumentError`.
+    """
+    target = path.resolve()
+    in_place = (target.exists() and not target.is_file()) or not os.access(target.parent, os.W_OK)
+    written = target if in_place else target.with_name(f".{target.stem}-{os.getpid()}{target.suffix}")
     try:
-        yield
+        yield written
+        if not in_place:
+            if target.exists():
+                shutil.copymode(target, written)
+            written.replace(target)
     except OSError as error:
         raise ArgumentError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        if not in_place:
+            written.unlink(missing_ok=True)
 
 
 def print_json(data: Any) -> None:

@@ -60,12 +60,12 @@ def plot(
     from mergebo.plots.study import PLOTS, page
 
     plots = [each.value for each in What if each != What.ALL]
-    with writing(path), warnings.catch_warnings():
+    with writing(path) as file, warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # in the names of items
         if suffix == ".html":
-            path.write_text(page(study, plots if what == What.ALL else [what.value]), encoding="utf-8")
+            file.write_text(page(study, plots if what == What.ALL else [what.value]), encoding="utf-8")
         else:
-            PLOTS[what.value](study).savefig(path)
+            PLOTS[what.value](study).savefig(file)
     if as_json:
         print_json({"study": study.name, "file": str(path)})
     else:

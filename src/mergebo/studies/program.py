@@ -360,8 +360,8 @@ class Program:
     def _measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
         """One run."""
         environment = {**_environment(self.command), "MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
-        with self._runs.count(), tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True) as folder:
-            result = Path(folder) / "result.json"
+        with self._runs.count(), self._folder() as folder:
+            result = folder / "result.json"
             started = _start(self._command.arguments(point, number, result), environment)
             with _Process(started, self.grace) as process:
                 process.read_until(lambda: process.ended or self._runs.stopped, self.timeout or math.inf)
@@ -375,6 +375,15 @@ class Program:
                     f"the program took longer than {self.timeout:g} s and was terminated{_last_errors(process.errors)}"
                 )
             return self._read(process, result)
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """A folder for the result file, which is left behind if this process is killed; only made if it is needed."""
+        if not self._command.writes_file:
+            yield Path()
+            return
+        with tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
 
     def _read(self, process: _Process, result: Path) -> tuple[float, ...]:
         """The values of a program that has ended."""

@@ -90,6 +90,10 @@ def open_storage(
             }
         # A file may be locked by other writers, and connections to a server that was restarted must not be reused.
         engine: dict[str, Any] = {"connect_args": {"timeout": 60}} if scheme == "sqlite" else {"pool_pre_ping": True}
+        if not create and not _has_studies(url, engine):
+            raise StorageError(
+                f"there are no studies in {address(url)}; create one with `{command_line('new --items a,b,c', url)}`"
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats have long been experimental
             storage = _set_up(lambda: RDBStorage(url, engine_kwargs=engine, **heartbeat_options))
@@ -107,6 +111,8 @@ def open_storage(
             f"{address(url)} needs a driver that is not installed: psycopg[binary] for PostgreSQL, mysqlclient for MySQL "
             f"({error.__cause__ or error})"
         ) from error
+    except StorageError:
+        raise
     except (SQLAlchemyError, StorageInternalError, OSError, RuntimeError, ValueError) as error:
         original = database_error(error) or str(error)
         message = without_password(original, url)
@@ -114,6 +120,17 @@ def open_storage(
         raise StorageError(f"the storage {address(url)} cannot be opened: {message}") from (
             error if message == original else None
         )
+
+
+def _has_studies(url: str, engine_options: Mapping[str, Any]) -> bool:
+    """Whether a database has tables of Optuna. To open it as a storage would add them."""
+    from sqlalchemy import create_engine, inspect
+
+    engine = create_engine(url, **engine_options)
+    try:
+        return inspect(engine).has_table("studies")
+    finally:
+        engine.dispose()
 
 
 def close(storage: Any) -> None:

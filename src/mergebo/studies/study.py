@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from mergebo._text import escape_control, format_numbers
+from mergebo._text import escape_control, excerpt, format_numbers
 from mergebo._typing import Rows
-from mergebo.errors import ExhaustedError, StorageError, TrialError, unknown_choice
+from mergebo.errors import ExhaustedError, MergeboError, StorageError, TrialError, unknown_choice
 from mergebo.spaces import Space
 from mergebo.spaces.data import space_from_data, space_to_data
 from mergebo.studies.addresses import address, command_line
@@ -69,10 +69,16 @@ class StudyConfig:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> StudyConfig:
         """The inverse of `to_data`."""
+        if not isinstance(data, Mapping):
+            raise StorageError(f"the definition of the study is damaged: {excerpt(repr(data))}")
         if data.get("format") != 1:
             raise StorageError(f"the study has format {data.get('format')!r}; this version reads format 1")
-        space: Any = space_from_data(data["space"], None)
-        return cls(space, data["method"], data["seed"], data["initial"], data["noisy"])
+        try:
+            space: Any = space_from_data(data["space"], None)
+            return cls(space, data["method"], data["seed"], data["initial"], data["noisy"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            problem = str(error) if isinstance(error, MergeboError) else repr(error)
+            raise StorageError(f"the definition of the study is damaged: {problem}") from error
 
     def proposer(self, directions: Sequence[Direction]) -> Proposer:
         """What proposes the points of a study; raises the errors of an invalid method or space."""
@@ -269,6 +275,8 @@ class Study:
                 raise TrialError(
                     f"the study has {objectives} and needs one {kind} for each; got {len(given)}: {format_numbers(given)}"
                 )
+        if not all(map(math.isfinite, values)):
+            raise TrialError(f"a value must be finite, got {format_numbers(values)}; for a trial without a value, use fail")
         if noise:
             if not all(math.isfinite(each) and each >= 0 for each in noise):
                 raise TrialError(f"noise is a standard deviation, finite and not negative, got {format_numbers(noise)}")
