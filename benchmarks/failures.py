@@ -1,8 +1,8 @@
-"""How often points fail that a hidden rule excludes, and what it costs not to know the rule. `python benchmarks/failures.py`.
+"""How often proposals fail by hidden constraints, and what it costs not to know them: `python benchmarks/failures.py`.
 
-In each space, evaluations of points that violate a rule fail. The rule is hidden from one run and given to the other, as
-constraints and bounds. Both have the same seeds; the run without the rule has twice the budget. Runs in
-benchmarks/results/failures.jsonl are not repeated: remove the file to start over.
+In each space, evaluations of points that violate constraints fail. One run knows nothing of them; the other has them as
+constraints of the order and as bounds. Both have the same seeds; the run that does not know them has twice the budget. Runs
+in benchmarks/results/failures.jsonl are not repeated: remove the file to start over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEEDS = range(5)
 SEEN = 20
 """Number of failures after which the share of failing proposals is counted, too."""
 METHODS = ("auto", "bops-h", "mergebo", "random")
-RULES = ("hidden", "given")
+KNOWLEDGE = ("hidden", "given")
 
 
 @dataclass(frozen=True)
@@ -41,31 +41,31 @@ class Scenario:
     """Numbers beside the order: what can be asked for, and what succeeds."""
     options: dict[str, mb.Choice] = field(default_factory=dict)
 
-    def space(self, rule: str) -> mb.Space:
-        """The space with the rule given or hidden."""
-        given = rule == "given"
+    def space(self, knowledge: str) -> mb.Space:
+        """The space with the constraints given or hidden."""
+        given = knowledge == "given"
         n = mb.problems.get(self.problem).n
         order = mb.Permutation(n, **(self.constraints if given else {}))
         return mb.Space(order=order, **{name: each[given] for name, each in self.numbers.items()}, **self.options)
 
-    def objective(self, seed: int) -> Callable[[dict[str, Any]], float]:
-        """The value of a point, nan if it violates the rule; optimal numbers are near the boundary of what succeeds."""
+    def objective(self, seed: int) -> Callable[[dict[str, Any]], float | None]:
+        """The value of a point, None if it fails; optimal numbers are near the boundary of what succeeds."""
         problem = mb.problems.get(self.problem).relabelled(seed=seed)
         inside = self.space("given")
-        spread = float(np.std(problem.evaluate(problem.space.sample_rows(200, seed=0))))
+        std = float(np.std(problem.evaluate(problem.space.sample_rows(200, seed=0))))
         rng = np.random.default_rng(seed)
         best = {name: rng.uniform(0.5, 1.1) for name in self.numbers}
 
-        def value(point: dict[str, Any]) -> float:
+        def value(point: dict[str, Any]) -> float | None:
             try:
                 inside.encode(point)
             except mb.errors.MergeboError:
-                return float("nan")
+                return None
             found = float(problem.evaluate(point["order"]))
             for name, (_, good) in self.numbers.items():
-                found += 2 * spread * float(good.to_unit(point[name]) - best[name]) ** 2
+                found += 2 * std * float(good.to_unit(point[name]) - best[name]) ** 2
             for name, choice in self.options.items():
-                found += 0.5 * spread * choice.options.index(point[name])
+                found += 0.5 * std * choice.options.index(point[name])
             return found
 
         return value
@@ -89,22 +89,26 @@ SCENARIOS = {
 }
 
 
-def run(name: str, method: str, rule: str, seed: int) -> dict[str, Any]:
+def run(name: str, method: str, knowledge: str, seed: int) -> dict[str, Any]:
     """One run: its values, None for failures."""
     scenario = SCENARIOS[name]
     value = scenario.objective(seed)
     with one_thread():
-        optimizer = mb.Optimizer(scenario.space(rule), method, seed=seed, initial=INITIAL)
-        for _ in range(BUDGET if rule == "given" else 2 * BUDGET):
+        optimizer = mb.Optimizer(scenario.space(knowledge), method, seed=seed, initial=INITIAL)
+        for _ in range(BUDGET if knowledge == "given" else 2 * BUDGET):
             trial = optimizer.ask()
-            optimizer.tell(trial, value(trial.point))
+            found = value(trial.point)
+            if found is None:
+                optimizer.fail(trial)
+            else:
+                optimizer.tell(trial, found)
     values = [trial.value for trial in optimizer.trials]
-    return {"scenario": name, "method": method, "rule": rule, "seed": seed, "values": values}
+    return {"scenario": name, "method": method, "knowledge": knowledge, "seed": seed, "values": values}
 
 
 def key(row: dict[str, Any]) -> tuple[str, str, str, int]:
     """The key of a run."""
-    return row["scenario"], row["method"], row["rule"], row["seed"]
+    return row["scenario"], row["method"], row["knowledge"], row["seed"]
 
 
 def main() -> None:
@@ -117,11 +121,11 @@ def main() -> None:
     rows = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
     done = {key(row) for row in rows}
     wanted = [
-        (name, method, rule, seed)
+        (name, method, knowledge, seed)
         for seed in SEEDS
         for name in SCENARIOS
         for method in arguments.methods.split(",")
-        for rule in RULES
+        for knowledge in KNOWLEDGE
     ]
     todo = [each for each in wanted if each not in done]
     with Progress() as progress, ProcessPoolExecutor(arguments.jobs) as pool, RESULTS.open("a") as out:
@@ -135,34 +139,38 @@ def main() -> None:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Shares of failures, and how often the run without the rule ends at least as well as that with it."""
+    """Shares of failures, and how often the run that does not know the constraints ends at least as well."""
     found = {key(row): row["values"] for row in rows}
     lines = [
         "| fails unless | share of points that fail | method | proposals that failed | after 20 failures | "
-        "as good as with the rule: at once, with twice the evaluations |",
+        "as good as with known constraints: at once, with twice the evaluations |",
         "|---|---|---|---|---|---|",
     ]
     for name, scenario in SCENARIOS.items():
         points = [scenario.space("hidden").decode(row) for row in scenario.space("hidden").sample_rows(2000, seed=0)]
-        share = np.mean(np.isnan([scenario.objective(0)(point) for point in points]))
+        value = scenario.objective(0)
+        share = np.mean([value(point) is None for point in points])
         for method in METHODS:
             pairs = [
                 (found[name, method, "hidden", seed], found[name, method, "given", seed])
                 for seed in SEEDS
-                if all((name, method, rule, seed) in found for rule in RULES)
+                if all((name, method, knowledge, seed) in found for knowledge in KNOWLEDGE)
             ]
             if not pairs:
                 continue
             failed = [np.array([value is None for value in hidden]) for hidden, _ in pairs]
             proposed = np.concatenate([each[INITIAL:] for each in failed])
-            late = np.concatenate([each[INITIAL:][np.cumsum(each)[INITIAL:] - each[INITIAL:] >= SEEN] for each in failed])
+            seen = [np.cumsum(each) - each for each in failed]
+            late = np.concatenate(
+                [each[INITIAL:][before[INITIAL:] >= SEEN] for each, before in zip(failed, seen, strict=True)]
+            )
             good = [
                 np.mean([best(hidden[:count]) <= best(given) + 1e-9 for hidden, given in pairs])
                 for count in (BUDGET, 2 * BUDGET)
             ]
+            shown = f"{late.mean():.0%}" if len(late) else "-"
             lines.append(
-                f"| {name} | {share:.0%} | {method} | {proposed.mean():.0%} | {f'{late.mean():.0%}' if len(late) else '-'} | "
-                f"{good[0]:.0%}, {good[1]:.0%} |"
+                f"| {name} | {share:.0%} | {method} | {proposed.mean():.0%} | {shown} | {good[0]:.0%}, {good[1]:.0%} |"
             )
     return "\n".join(lines)
 

@@ -366,9 +366,9 @@ def test_values_that_are_no_finite_numbers_are_refused(value) -> None:
     """As on the command line: a trial without a value has failed, which `fail` says."""
     optimizer = mb.Optimizer(mb.PermutationSpace(4), "random")
     trial = optimizer.ask()
-    for told in (trial, trial.point, [2, 3, 1, 0]):
+    for observed in (trial, trial.point, [2, 3, 1, 0]):
         with pytest.raises(errors.TrialError, match=r"must be (finite|a number)"):
-            optimizer.tell(told, value)
+            optimizer.tell(observed, value)
     with pytest.raises(errors.TrialError, match="noise of trial 0 must be"):
         optimizer.tell(trial, 1.0, noise_std=value)
     assert [each.state for each in optimizer.trials] == ["pending"]

@@ -91,7 +91,7 @@ class VariancePriors(Priors):
     """Normal priors of log lengthscales and log noise, and of the log variance that the kernel gives the observed values.
 
     At their mean distance d, this variance is `s (1 - exp(-d / 2 l^2))`. Values are standardised, so it is about 1, whatever
-    the lengthscale. A prior of s itself rules out long lengthscales, with which the kernel becomes linear in its features,
+    the lengthscale. A prior of s itself makes long lengthscales unlikely, with which the kernel becomes linear in its features,
     since s has to grow with them; and it lets the evidence of few observations choose too small a variance.
     """
 
@@ -126,14 +126,14 @@ class VariancePriors(Priors):
             (logs[factors:-1] + shares, (self.variance[0] - np.log(terms), self.variance[1])),
             (logs[-1:] if learns_noise else logs[:0], self.noise),
         )
-        value, slopes = 0.0, []
+        value, gradients = 0.0, []
         for each, (mean, deviation) in groups:
             standard = (each - mean) / deviation
             value += float(0.5 * standard @ standard + len(each) * np.log(deviation * np.sqrt(2 * np.pi)))
-            slopes.append(standard / deviation)
-        gradient = np.concatenate([slopes[0], slopes[1], np.zeros(1)])
-        gradient[:factors] += by_lengthscales * np.repeat(slopes[1], self.terms)
-        gradient[len(logs) - 1 :] = slopes[2] if learns_noise else 0.0
+            gradients.append(standard / deviation)
+        gradient = np.concatenate([gradients[0], gradients[1], np.zeros(1)])
+        gradient[:factors] += by_lengthscales * np.repeat(gradients[1], self.terms)
+        gradient[len(logs) - 1 :] = gradients[2] if learns_noise else 0.0
         return value, gradient
 
     def _log_shares(self, log_lengthscales: Floats) -> tuple[Floats, Floats]:

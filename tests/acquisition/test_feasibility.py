@@ -71,7 +71,7 @@ def test_gradients_along_real_variables(caution: float) -> None:
 
 
 @pytest.mark.parametrize("name", ACQUISITIONS)
-def test_values_are_weighted_everywhere_alike(name: str) -> None:
+def test_values_are_weighted_in_the_same_way_everywhere(name: str) -> None:
     """By a scan, for single rows, and in a continuous step."""
     function, fitted, found = ACQUISITIONS[name], model(), feasibility(MIXED)
     weighted = AcquisitionNeighbourhood(fitted, function, 0.0, tuple(MOVES), feasibility=found)

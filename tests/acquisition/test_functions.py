@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mergebo import acquisition
-from mergebo.acquisition import ACQUISITIONS, AfterMeasurement
+from mergebo.acquisition import ACQUISITIONS, AfterMeasurement, Exploring
 from model_helpers import SPACE, model
 
 
@@ -55,13 +55,16 @@ def test_log_ei_is_the_logarithm_and_accurate_where_ei_underflows() -> None:
 
 @pytest.mark.parametrize("name", ACQUISITIONS)
 @pytest.mark.parametrize("noise", [None, 0.3, 2.0])
+@pytest.mark.parametrize("factor", [1.0, 2.5])
 @given(mean=st.floats(-3, 8), deviation=st.floats(0.05, 3), best=st.floats(-2, 2))
 @example(mean=0.3, deviation=0.7, best=0.1)
 @example(mean=-1.0, deviation=2.0, best=0.5)
 def test_gradients_of_acquisition_functions(
-    name: str, noise: float | None, mean: float, deviation: float, best: float
+    name: str, factor: float, noise: float | None, mean: float, deviation: float, best: float
 ) -> None:
-    function = ACQUISITIONS[name] if noise is None else AfterMeasurement(ACQUISITIONS[name], noise)
+    function = Exploring(ACQUISITIONS[name], factor)
+    if noise is not None:
+        function = AfterMeasurement(function, noise)
     by_mean, by_deviation = function.gradient(np.array([mean]), np.array([deviation]), best)
     step = 1e-6
     around = function.value(
@@ -69,6 +72,17 @@ def test_gradients_of_acquisition_functions(
     )
     assert by_mean[0] == pytest.approx((around[0] - around[1]) / (2 * step), rel=1e-3, abs=1e-4)
     assert by_deviation[0] == pytest.approx((around[2] - around[3]) / (2 * step), rel=1e-3, abs=1e-4)
+
+
+def test_exploring_is_the_function_of_larger_standard_deviations() -> None:
+    mean, deviation = np.array([0.0, 0.5, 2.0]), np.array([1.0, 0.5, 0.1])
+    for function in ACQUISITIONS.values():
+        expected = function.value(mean, 3 * deviation, 0.2)
+        np.testing.assert_array_equal(Exploring(function, 3.0).value(mean, deviation, 0.2), expected)
+    # It prefers what is uncertain: of two points with the same expected improvement the less certain one.
+    logei = ACQUISITIONS["logei"]
+    plain, exploring = (each.value(mean, deviation, -0.5) for each in (logei, Exploring(logei, 3.0)))
+    assert exploring[0] - exploring[2] < plain[0] - plain[2]
 
 
 @given(st.floats(-3, 3), st.floats(0.01, 3), st.floats(1e-6, 3), st.integers(0, 99))

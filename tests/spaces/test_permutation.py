@@ -120,7 +120,7 @@ def test_names_may_be_the_first_argument(items: Any) -> None:
 
 
 @pytest.mark.parametrize("bad", ["abc", b"abc", np.array("a")])
-def test_a_text_is_no_list_of_items(bad: Any) -> None:
+def test_items_are_not_a_text(bad: Any) -> None:
     with pytest.raises(errors.ArgumentTypeError, match="items is a list of names such as"):
         mb.PermutationSpace(bad)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 
 import numpy as np
@@ -154,3 +155,33 @@ class TestSpace(SpaceSuite):
 
     def make(self) -> mb.PermutationSpace | mb.Space:
         return self.space
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        mb.Permutation(7),
+        mb.Permutation(7, before=[(0, 1), (2, 3)]),
+        mb.Permutation(7, fixed={0: 3}, window={1: (0, 1)}),
+        mb.Permutation(7, choose=4),
+        mb.Permutation(7, symmetry=["cycle", "reversal"]),
+        mb.Permutation(items=list("aabbcde")),
+    ],
+    ids=str,
+)
+def test_the_logarithm_of_the_size(order: mb.Permutation) -> None:
+    """Exact for few orders; the estimate, for many, is near it."""
+    assert order.log_size == pytest.approx(math.log(order.size))
+    assert order._estimated_log_size == pytest.approx(math.log(order.size), abs=0.5)
+
+
+def test_the_logarithm_of_the_size_of_other_variables() -> None:
+    space = mb.Space(
+        a=mb.Binary(2000), b=mb.Choice(["K", "Na"]), c=mb.Real(0, 1), d=mb.Integer(1, 3), e=mb.Integer(1, 10**6)
+    )
+    logs = {name: variable.log_size for name, variable in space.variables.items()}
+    assert logs == pytest.approx(
+        {"a": 2000 * math.log(2), "b": math.log(2), "c": math.log(10), "d": math.log(3), "e": math.log(10)}
+    )
+    assert space.log_size == pytest.approx(sum(logs.values()))
+    assert mb.PermutationSpace(1000).log_size == pytest.approx(math.lgamma(1001))

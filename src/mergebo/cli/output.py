@@ -55,7 +55,7 @@ def warn(text: str) -> None:
 def writing(path: Path) -> Iterator[Path]:
     """A file to write, which replaces that at the path once it is complete, so that no part of one is ever there.
 
-    What is no ordinary file, such as a device, is written in place. Errors of writing become an `ArgumentError`.
+    Anything but an ordinary file, such as a device, is written in place. Errors of writing become an `ArgumentError`.
     """
     target = path.resolve()
     in_place = (target.exists() and not target.is_file()) or not os.access(target.parent, os.W_OK)

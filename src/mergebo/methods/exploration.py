@@ -16,7 +16,7 @@ from mergebo.gp import GP
 from mergebo.mean import PathLengthMean, SumMean
 from mergebo.similarity import Adjacency, Positions, Similarity, SlotDistances
 
-__all__ = ["check_exploration", "exploration_factor"]
+__all__: list[str] = []
 
 PRECEDENCE, LAYOUT = 0.35, 0.2
 """Multiples of `sqrt(log |X|)` for models of precedence, and of positions and slot distances."""

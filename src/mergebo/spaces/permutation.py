@@ -210,9 +210,12 @@ class Permutation(Variable):
 
     @cached_property
     def log_size(self) -> float:
-        """Estimated as if constraints were independent, unless there are few feasible orders."""
-        if math.isfinite(self.size):
-            return math.log(self.size)
+        few = math.isfinite(self.size)
+        return math.log(self.size) if few else max(self._estimated_log_size, math.log(MAX_ENUMERATED))
+
+    @property
+    def _estimated_log_size(self) -> float:
+        """The logarithm of the number of feasible orders if constraints were independent."""
         found = math.lgamma(self.n + 1) - math.lgamma(self.n - self.length + 1)
         found -= sum(math.lgamma(count + 1) for count in np.bincount(self._items.copies[0]).tolist())
         found -= math.log(self.length) * ("cycle" in self.symmetry) + math.log(2) * ("reversal" in self.symmetry)
@@ -225,7 +228,7 @@ class Permutation(Variable):
                         found -= math.log(self.length / 2) * len(each.pairs)
                     case "slots":
                         found -= math.log(self.length / (each.slots[1] - each.slots[0] + 1)) * len(each.items)
-        return max(found, math.log(MAX_ENUMERATED))
+        return found
 
     def enumerate(self) -> Ints:
         """All feasible orders. If there are more than `MAX_ENUMERATED` constrained ones, their number counts as infinite."""
