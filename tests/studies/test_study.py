@@ -159,6 +159,22 @@ def test_every_point_is_asked_for_once(url: str) -> None:
     assert study.ask() == []
 
 
+def test_the_point_of_a_cancelled_trial_may_be_asked_for_again(url: str) -> None:
+    study = create(url, "study", StudyConfig(Space(order=Permutation(2)), "random"))
+    first, second = asked(study, 2)
+    assert not asked(study)
+    cancelled = study.data(study.cancel(first["trial"], "power\x07 cut"))
+    assert cancelled == {**first, "state": "cancelled", "reason": "power\\x07 cut"}
+    study.fail(second["trial"])
+    optimizer, numbers = study.read()
+    assert (numbers, [each.state for each in optimizer.trials]) == ([1], ["failed"])
+    (again,) = asked(study)
+    assert again == {**first, "trial": 2}
+    assert not asked(study)
+    with pytest.raises(errors.TrialError, match="trial 0 was cancelled; nothing was changed"):
+        study.tell(0, [1.0])
+
+
 def test_other_programs_can_read_the_orders(url: str) -> None:
     """Their names are stored with each trial, and their items and constraints with the study."""
     study = create(url, "study", StudyConfig(SPACE, "random"))

@@ -9,8 +9,8 @@ import pytest
 from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from mergebo.studies.attributes import DISCARDED, RETRY_OF, WORKER
-from mergebo.studies.trials import counted_trials
+from mergebo.studies.attributes import CANCELLED, DISCARDED, RETRY_OF, WORKER
+from mergebo.studies.trials import counted_trials, is_usable, shown_trials, state_of
 
 FAIL, RUNNING = TrialState.FAIL, TrialState.RUNNING
 
@@ -22,7 +22,8 @@ def trial(number: int, state: TrialState = TrialState.COMPLETE, **attributes: An
         params={"x": number},
         distributions={"x": IntDistribution(0, 100)},
         user_attrs={
-            {"again": RETRY_OF, "surplus": DISCARDED, "worker": WORKER}[name]: value for name, value in attributes.items()
+            {"again": RETRY_OF, "cancelled": CANCELLED, "surplus": DISCARDED, "worker": WORKER}[name]: value
+            for name, value in attributes.items()
         },
     )
     created.number = number
@@ -40,8 +41,16 @@ def trial(number: int, state: TrialState = TrialState.COMPLETE, **attributes: An
         ([trial(0, FAIL), trial(1, FAIL, again=[0]), trial(2, again=[0])], [2]),
         ([trial(0, FAIL), trial(1, again=[0]), trial(2, again=[0])], [1]),
         ([trial(0), trial(1, FAIL, surplus=True), trial(2)], [0, 2]),
+        ([trial(0), trial(1, FAIL, cancelled=True), trial(2)], [0, 2]),
+        ([trial(0, FAIL, worker="w"), trial(1, FAIL, again=[0], cancelled=True), trial(2)], [2]),
         ([trial(0, FAIL), trial(1, FAIL, again=[0], surplus=True), trial(2, RUNNING, again=[0])], [2]),
     ],
 )
 def test_counted_trials(trials: list[FrozenTrial], expected: list[int]) -> None:
     assert [each.number for each in counted_trials(trials)] == expected
+
+
+def test_cancelled_trials_are_shown_and_not_used() -> None:
+    trials = [trial(0), trial(1, FAIL, cancelled=True), trial(2, FAIL)]
+    assert [state_of(each) for each in shown_trials(trials)] == ["done", "cancelled", "failed"]
+    assert [is_usable(each, set()) for each in trials] == [True, False, True]

@@ -101,7 +101,7 @@ def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int]
     from rich.text import Text
 
     from mergebo.studies.attributes import REASON
-    from mergebo.studies.trials import STATES
+    from mergebo.studies.trials import state_of
 
     highlighted = set(best)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -109,11 +109,11 @@ def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int]
     table.add_column("value" if len(study.directions) == 1 else "values", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
     for trial in trials:
-        state = STATES[trial.state]
+        state = state_of(trial)
         point = Text(point_text(study.point(trial)))
-        if state == "failed":
+        if state in ("failed", "cancelled"):
             point = Text(trial.user_attrs.get(REASON, "") + "  ", style="red") + point
         value = format_numbers(trial.values) if state == "done" else state
-        style = "bold green" if trial.number in highlighted else "dim" if state in ("failed", "queued") else ""
+        style = "bold green" if trial.number in highlighted else "dim" if state in ("failed", "cancelled", "queued") else ""
         table.add_row(str(trial.number), value, point, style=style)
     return table

@@ -53,10 +53,10 @@ def show(
 
 
 def _table(study: Study, last: int | None) -> None:
-    from mergebo.studies.trials import STATES
+    from mergebo.studies.trials import state_of
 
     trials = study.trials()
-    counts = Counter(STATES[trial.state] for trial in trials)
+    counts = Counter(state_of(trial) for trial in trials)
     summary = ", ".join(f"{count} {state}" for state, count in counts.items())
     summary = summary or f"no trials yet; use `{study.command_line('ask')}`"
     echo((study.name, "bold"), f": {summary}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "CANCELLED",
     "CONFIG",
     "DISCARDED",
     "NOISE",
@@ -33,6 +34,8 @@ NOISE = "mergebo:noise"
 """The trial attribute that holds the standard deviation of the value, if known; a list with several objectives."""
 REASON = "mergebo:reason"
 """The trial attribute that says why a trial failed. A worker's trial that failed without a reason was interrupted."""
+CANCELLED = "mergebo:cancelled"
+"""The trial attribute that marks a trial as cancelled: how it ended says nothing about its point."""
 SOURCE = "mergebo:from"
 """The trial attribute that names the table from which a result was imported."""
 WORKER = "mergebo:worker"

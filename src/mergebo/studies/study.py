@@ -21,7 +21,7 @@ from mergebo.errors import ExhaustedError, MergeboError, StorageError, TrialErro
 from mergebo.spaces import Space
 from mergebo.spaces.data import space_from_data, space_to_data
 from mergebo.studies.addresses import address, command_line
-from mergebo.studies.attributes import CONFIG, DISCARDED, NOISE, REASON
+from mergebo.studies.attributes import CANCELLED, CONFIG, DISCARDED, NOISE, REASON
 from mergebo.studies.codec import SpaceCodec
 from mergebo.studies.storage import (
     GRACE_PERIOD,
@@ -33,7 +33,7 @@ from mergebo.studies.storage import (
     study_names,
     take_from_queue,
 )
-from mergebo.studies.trials import STATES, PointsSeen, counted_trials, params_of, shown_trials
+from mergebo.studies.trials import PointsSeen, counted_trials, params_of, shown_trials, state_of
 
 if TYPE_CHECKING:  # models are slow to import, and few commands need them
     from mergebo.explain import Explanation
@@ -142,7 +142,10 @@ class Study:
         return self.optuna.get_trials(deepcopy=False)
 
     def trials(self) -> list[FrozenTrial]:
-        """The trials that count, sorted by number; interrupted ones have the state WAITING, since they will be retried."""
+        """The trials that count and the cancelled ones, sorted by number.
+
+        Interrupted trials have the state WAITING, since they will be retried.
+        """
         return shown_trials(self.all_trials())
 
     def completed(self) -> list[FrozenTrial]:
@@ -159,7 +162,7 @@ class Study:
         attributes = {"noise": NOISE, "reason": REASON}
         return {
             "trial": trial.number,
-            "state": STATES[trial.state],
+            "state": state_of(trial),
             "value": trial.values[0] if trial.values and len(self.directions) == 1 else trial.values,
             "point": self.point(trial),
             **{name: trial.user_attrs[key] for name, key in attributes.items() if key in trial.user_attrs},
@@ -290,6 +293,13 @@ class Study:
         set_user_attr(self.optuna, number, REASON, escape_control(reason))
         return self.optuna.tell(number, state=TrialState.FAIL)
 
+    def cancel(self, number: int, reason: str = "") -> FrozenTrial:
+        """Record that a pending trial ended by accident, which says nothing about its point: it may be proposed again."""
+        self.check_pending(number)
+        set_user_attr(self.optuna, number, CANCELLED, True)
+        set_user_attr(self.optuna, number, REASON, escape_control(reason))
+        return self.optuna.tell(number, state=TrialState.FAIL)
+
     def discard(self, number: int) -> None:
         """End a trial that must not count."""
         set_user_attr(self.optuna, number, DISCARDED, True)
@@ -303,11 +313,13 @@ class Study:
             hint = f"the last one is {max(trials)}" if trials else none_yet
             raise TrialError(f"trial {number} does not exist; {hint}")
         trial = trials[number]
-        match STATES[trial.state]:
+        match state_of(trial):
             case "pending":
                 return
             case "queued":
                 raise TrialError(f"trial {number} is queued; `{self.command_line('ask')}` starts it, as `optimize` does")
+            case "cancelled":
+                raise TrialError(f"trial {number} was cancelled; nothing was changed")
             case "failed":
                 raise TrialError(f"trial {number} has already failed; nothing was changed")
         raise TrialError(

@@ -14,7 +14,7 @@ from mergebo._text import decimal_point, read_number
 from mergebo.errors import ArgumentError, MergeboError, TableError
 from mergebo.studies.attributes import NOISE, REASON, SOURCE
 from mergebo.studies.study import Study, stored_noise
-from mergebo.studies.trials import STATES
+from mergebo.studies.trials import state_of
 
 __all__ = ["Result", "add_results", "read_table", "table_text"]
 
@@ -48,7 +48,7 @@ def _cells(study: Study, trial: FrozenTrial) -> Iterator[Any]:
     """The cells of a trial, in the order of the columns."""
     empty = [""] * len(study.directions)
     yield trial.number
-    yield STATES[trial.state]
+    yield state_of(trial)
     yield from trial.values or empty
     point = study.point(trial)
     for name, variable in study.space.variables.items():

@@ -10,7 +10,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from mergebo.studies.attributes import DISCARDED, PROPOSED, QUEUED, REASON, RETRY_OF, WORKER
+from mergebo.studies.attributes import CANCELLED, DISCARDED, PROPOSED, QUEUED, REASON, RETRY_OF, WORKER
 
 __all__ = [
     "STATES",
@@ -22,6 +22,8 @@ __all__ = [
     "penalised_values",
     "retried_numbers",
     "shown_trials",
+    "state_of",
+    "was_cancelled",
     "was_interrupted",
 ]
 
@@ -32,7 +34,17 @@ STATES = {
     TrialState.FAIL: "failed",
     TrialState.PRUNED: "failed",
 }
-"""The states of trials as users see them."""
+"""The states of trials as users see them, apart from cancelled ones."""
+
+
+def state_of(trial: FrozenTrial) -> str:
+    """The state of a trial as users see it."""
+    return "cancelled" if was_cancelled(trial) else STATES[trial.state]
+
+
+def was_cancelled(trial: FrozenTrial) -> bool:
+    """Whether a trial ended in a way that says nothing about its point, which may be proposed again."""
+    return CANCELLED in trial.user_attrs
 
 
 def was_interrupted(trial: FrozenTrial) -> bool:
@@ -43,7 +55,8 @@ def was_interrupted(trial: FrozenTrial) -> bool:
 def counted_trials(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """The trials that count, in the order in which they were first started: of a retried trial, the last retry.
 
-    Two workers may retry a trial at the same moment: the first retry counts, unless only the other one has a value.
+    Cancelled trials do not count. Two workers may retry a trial at the same moment: the first retry counts, unless only the
+    other one has a value.
     """
     counted = [trial for trial in trials if DISCARDED not in trial.user_attrs]
     retries: dict[int, FrozenTrial] = {}
@@ -58,12 +71,17 @@ def counted_trials(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
             trial = retries[trial.number]
         return trial
 
-    return [last(trial) for trial in counted if RETRY_OF not in trial.user_attrs]
+    found = [last(trial) for trial in counted if RETRY_OF not in trial.user_attrs]
+    return [trial for trial in found if not was_cancelled(trial)]
 
 
 def shown_trials(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
-    """The trials that count, sorted by number; interrupted ones have the state WAITING, since they will be retried."""
-    found = []
+    """The trials that count and the cancelled ones, sorted by number.
+
+    Interrupted trials have the state WAITING, since they will be retried.
+    """
+    trials = list(trials)
+    found = [trial for trial in trials if was_cancelled(trial)]
     for trial in counted_trials(trials):
         if was_interrupted(trial):
             trial = copy.copy(trial)
@@ -83,8 +101,8 @@ def retried_numbers(trials: Iterable[FrozenTrial]) -> set[int]:
 
 
 def is_usable(trial: FrozenTrial, retried: set[int]) -> bool:
-    """Whether proposals take a trial into account; queued, discarded and retried ones are of no use."""
-    if trial.state == TrialState.WAITING or DISCARDED in trial.user_attrs:
+    """Whether proposals take a trial into account; queued, discarded, cancelled and retried ones are of no use."""
+    if trial.state == TrialState.WAITING or DISCARDED in trial.user_attrs or was_cancelled(trial):
         return False
     return not (trial.state == TrialState.FAIL and trial.number in retried)
 
