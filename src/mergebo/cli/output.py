@@ -95,6 +95,16 @@ def sparkline(values: Sequence[float], width: int = 60) -> str:
     return "".join(SPARKLINE_BARS[round((value - low) * scale)] for value in values)
 
 
+def duration_text(seconds: float | None) -> str:
+    """A duration as people write it."""
+    if seconds is None:
+        return ""
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
 def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int] = ()) -> Table:
     """A table of trials; the best ones are highlighted."""
     from rich.table import Table
@@ -107,6 +117,10 @@ def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("value" if len(study.directions) == 1 else "values", justify="right", no_wrap=True)
+    trials = list(trials)
+    timed = any(study.seconds(trial) is not None for trial in trials)
+    if timed:
+        table.add_column("time", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
     for trial in trials:
         state = state_of(trial)
@@ -115,5 +129,5 @@ def trial_table(study: Study, trials: Iterable[FrozenTrial], best: Iterable[int]
             point = Text(trial.user_attrs.get(REASON, "") + "  ", style="red") + point
         value = format_numbers(trial.values) if state == "done" else state
         style = "bold green" if trial.number in highlighted else "dim" if state in ("failed", "cancelled", "queued") else ""
-        table.add_row(str(trial.number), value, point, style=style)
+        table.add_row(str(trial.number), value, *[duration_text(study.seconds(trial))] * timed, point, style=style)
     return table

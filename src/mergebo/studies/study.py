@@ -21,7 +21,7 @@ from mergebo.errors import ExhaustedError, MergeboError, StorageError, TrialErro
 from mergebo.spaces import Space
 from mergebo.spaces.data import space_from_data, space_to_data
 from mergebo.studies.addresses import address, command_line
-from mergebo.studies.attributes import CANCELLED, CONFIG, DISCARDED, NOISE, REASON
+from mergebo.studies.attributes import CANCELLED, CONFIG, DISCARDED, NOISE, REASON, WORKER
 from mergebo.studies.codec import SpaceCodec
 from mergebo.studies.storage import (
     GRACE_PERIOD,
@@ -160,13 +160,21 @@ class Study:
     def data(self, trial: FrozenTrial) -> dict[str, Any]:
         """A trial as plain data."""
         attributes = {"noise": NOISE, "reason": REASON}
+        seconds = self.seconds(trial)
         return {
             "trial": trial.number,
             "state": state_of(trial),
             "value": trial.values[0] if trial.values and len(self.directions) == 1 else trial.values,
             "point": self.point(trial),
             **{name: trial.user_attrs[key] for name, key in attributes.items() if key in trial.user_attrs},
+            **({} if seconds is None else {"seconds": seconds}),
         }
+
+    def seconds(self, trial: FrozenTrial) -> float | None:
+        """How long the program of a trial has run, with its retries; None without a program, or before it has ended."""
+        if trial.duration is None or WORKER not in trial.user_attrs or not trial.state.is_finished():
+            return None
+        return trial.duration.total_seconds()
 
     def is_noisy(self, trials: Iterable[FrozenTrial] | None = None) -> bool:
         """Whether values are noisy: the study was created as noisy, or a value was recorded with its noise."""

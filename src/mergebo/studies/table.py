@@ -38,7 +38,7 @@ def table_text(study: Study) -> str:
     writer = csv.writer(text, lineterminator="\n")
     variables = [column for columns in _variable_columns(study).values() for column in columns]
     values, noise = _objective_columns(study, "value"), _objective_columns(study, "noise")
-    writer.writerow(["trial", "state", *values, *variables, *noise, "reason"])
+    writer.writerow(["trial", "state", *values, *variables, *noise, "reason", "duration (s)"])
     for trial in study.trials():
         writer.writerow(_cells(study, trial))
     return text.getvalue()
@@ -56,6 +56,8 @@ def _cells(study: Study, trial: FrozenTrial) -> Iterator[Any]:
     noise = trial.user_attrs.get(NOISE, empty)
     yield from noise if isinstance(noise, list) else [noise]
     yield trial.user_attrs.get(REASON, "")
+    seconds = study.seconds(trial)
+    yield "" if seconds is None else f"{seconds:.3f}"
 
 
 def add_results(study: Study, results: Sequence[Result], source: str) -> int:
