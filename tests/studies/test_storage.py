@@ -10,12 +10,15 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage
 from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
 
 import mergebo
 from mergebo.spaces import Permutation, Space
 from mergebo.studies import create, load, study_names
+from mergebo.studies.storage import server_outage
 from mergebo.studies.study import StudyConfig
 
 SOURCE = Path(mergebo.__file__).parent
@@ -75,6 +78,30 @@ def test_names_of_studies(kind: str, tmp_path: Path) -> None:
     study = load(url, "a")
     assert study.name == "a"
     study.close()
+
+
+@pytest.mark.parametrize(
+    ("message", "away"),
+    [
+        ('connection to server at "127.0.0.1", port 1 failed: Connection refused', True),
+        ("connection is bad: ... failed: No such file or directory\n\tIs the server running locally and accepting", True),
+        ("connection failed: FATAL:  the database system is starting up", True),
+        ('FATAL:  database "db" is not currently accepting connections', True),
+        ("terminating connection due to administrator command", True),
+        ("(2002, \"Can't connect to local MySQL server through socket '/run/mysqld/mysqld.sock' (2)\")", True),
+        ("(2003, \"Can't connect to MySQL server on 'h:3306' (111)\")", True),
+        ("failed to resolve host 'nosuchhost': [Errno -2] Name or service not known", False),
+        ('connection failed: FATAL:  password authentication failed for user "u"', False),
+        ('connection failed: FATAL:  database "d" does not exist', False),
+        ("(2005, \"Unknown MySQL server host 'h' (-2)\")", False),
+        ("(1045, \"Access denied for user 'u'@'h' (using password: YES)\")", False),
+    ],
+)
+def test_outages_of_servers(message: str, away: bool) -> None:
+    error = StorageInternalError()
+    error.__cause__ = OperationalError("connect", {}, Exception(message))
+    assert server_outage(error) == (message.partition("\n")[0] if away else None)
+    assert server_outage(Exception(message)) is None
 
 
 def test_the_interface_has_these_calls() -> None:

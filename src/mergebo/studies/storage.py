@@ -34,7 +34,15 @@ from optuna.trial import FrozenTrial, TrialState
 from mergebo.errors import StorageError
 from mergebo.studies.addresses import address, command_line, without_password
 
-__all__ = ["GRACE_PERIOD", "HEARTBEAT_INTERVAL", "database_error", "log_level", "open_storage", "study_names"]
+__all__ = [
+    "GRACE_PERIOD",
+    "HEARTBEAT_INTERVAL",
+    "database_error",
+    "log_level",
+    "open_storage",
+    "server_outage",
+    "study_names",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +52,12 @@ GRACE_PERIOD = 30
 """Seconds without a heartbeat until a worker counts as dead."""
 SQLITE_START = b"SQLite format 3\0"
 """The first bytes of a database of SQLite."""
+SERVER_AWAY = re.compile(
+    r"Connection refused|Is the server running|timed out|timeout expired|No route to host|Network is unreachable"
+    r"|starting up|shutting down|in recovery mode|not currently accepting connections|too many (clients|connections)"
+    r"|terminating connection|closed the connection unexpectedly|Lost connection|Can't connect to .* \((2|110|111|113)\)"
+)
+"""What PostgreSQL, MySQL and their drivers say of a server that does not run, is restarted or cannot be reached."""
 ATTEMPTS = 10
 """Maximum number of attempts to create the tables while other processes do the same."""
 
@@ -197,6 +211,20 @@ def database_error(error: Exception) -> str | None:
     if not isinstance(error, StorageInternalError | SQLAlchemyError):
         return None
     return str(error.orig if isinstance(error, DBAPIError) else error).partition("\n")[0]
+
+
+def server_outage(error: BaseException | None) -> str | None:
+    """The message of an error if it means that the server of a storage does not respond, which may soon be over.
+
+    None for storages without a server, and if the server or the name service has refused the host, the user or the password.
+    """
+    from sqlalchemy.exc import DBAPIError
+
+    while error is not None and not isinstance(error, DBAPIError):
+        error = error.__cause__
+    if error is None or type(error.orig).__module__.startswith("sqlite3"):
+        return None
+    return database_error(error) if SERVER_AWAY.search(str(error.orig)) else None
 
 
 @contextmanager
