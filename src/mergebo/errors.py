@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 __all__ = [
+    "AccidentError",
     "ArgumentError",
     "ArgumentTypeError",
     "CancelledError",
@@ -104,6 +105,10 @@ class SearchLimitError(MergeboError, RuntimeError):
 
 class ProgramError(MergeboError, RuntimeError):
     """The user's program did not report a value; the message shows what it did instead."""
+
+
+class AccidentError(ProgramError):
+    """The user's program ended in a way that says nothing about the point, such as a signal of the system."""
 
 
 class CancelledError(MergeboError, RuntimeError):

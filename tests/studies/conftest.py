@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
+from mergebo.studies import program
 from worker_helpers import (
     PROGRAM,
     SERVER,
@@ -23,6 +24,7 @@ def program_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(program, "RETRY_SECONDS", 0.01)
     yield tmp_path
     assert not list(temporary.iterdir())
     assert not (tmp_path / "pwned").exists()

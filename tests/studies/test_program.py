@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -11,10 +12,12 @@ import threading
 import time
 import tracemalloc
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
-from mergebo.errors import ArgumentError, CancelledError, MergeboError, ProgramError
+from mergebo.errors import AccidentError, ArgumentError, CancelledError, MergeboError, ProgramError
+from mergebo.studies import child
 from mergebo.studies import program as module
 from mergebo.studies.program import Program
 from program_helpers import (
@@ -30,57 +33,6 @@ pytestmark = pytest.mark.usefixtures("program_folder")
 
 
 class TestOutput:
-    @pytest.mark.parametrize(
-        ("line", "values"),
-        [
-            ("3.2", (3.2,)),
-            ("-1e-3", (-0.001,)),
-            ("+.5", (0.5,)),
-            ("loss: 3.2", (3.2,)),
-            ("loss:3.2", (3.2,)),
-            ("score=3.2", (3.2,)),
-            ("score = 3.2", (3.2,)),
-            ("x1=3.2", (3.2,)),
-            ("run 3 of 4 done, value 7", (7,)),
-            ("1.5 2.5", (1.5, 2.5)),
-            ("loss: 1.5 time: 2.5", (1.5, 2.5)),
-            ("loss=1.5\ttime=2", (1.5, 2)),
-            ("4 5 6", (5, 6)),
-        ],
-    )
-    def test_numbers(self, line: str, values: tuple[float, ...]) -> None:
-        assert module.read_line(line, len(values)) == values
-
-    @pytest.mark.parametrize(
-        ("line", "count", "message"),
-        [
-            ("3.2 done", 1, "'done' is not a number"),
-            ("3.2 note:", 1, "is not a number"),
-            ("3.2=", 1, "is not a number"),
-            ("nan", 1, "nan is not a finite number"),
-            ("loss=-inf", 1, "-inf is not a finite number"),
-            ("1e999", 1, "inf is not a finite number"),
-            ("finished at 12:30", 1, "'12:30' is not a number"),
-            ("finished at=12:30", 1, "is not a number"),
-            ("2024_01", 1, "is not a number"),
-            ("3,2", 1, "is not a number"),
-            ("0x10", 1, "is not a number"),
-            ("True", 1, "is not a number"),
-            ("3", 2, "it has 1 word$"),
-            ("a 3", 2, "'a' is not a number"),
-            ("1 nan", 2, "nan is not"),
-        ],
-    )
-    def test_not_numbers(self, line: str, count: int, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            module.read_line(line, count)
-
-    def test_long_lines_are_read_quickly(self) -> None:
-        start = time.monotonic()
-        assert module.read_line("x" + " " * 65000 + "3", 1) == (3,)
-        assert module.read_line("= " * 30000 + "3", 1) == (3,)
-        assert time.monotonic() - start < 2
-
     def test_last_line_that_is_not_blank(self) -> None:
         assert measure(script("echo 1; echo 'loss: 2'; printf '\\n  \\n'; echo 9 >&2") + " {order}") == (2,)
         assert measure(script("printf '10%%\\r20%%\\r3.5'") + " {order}") == (3.5,)
@@ -125,7 +77,7 @@ class TestOutput:
     @pytest.mark.parametrize("kind", ["SEGV", "KILL"])
     def test_killed_by_a_signal(self, kind: str) -> None:
         with pytest.raises(ProgramError, match=f"was killed by SIG{kind}"):
-            measure(script(f"echo 3.2; ulimit -c 0; kill -{kind} $$") + " {order}")
+            measure(script(f"echo 3.2; ulimit -c 0; kill -{kind} $$") + " {order}", retries=0)
 
     def test_killed_by_a_signal_without_a_name(self) -> None:
         with pytest.raises(ProgramError, match="was killed by signal 40"):
@@ -199,45 +151,6 @@ print("loss: 3.5")
 
 
 class TestResultFile:
-    @pytest.mark.parametrize(
-        ("content", "values"),
-        [
-            ("3", (3,)),
-            ("[2.5]", (2.5,)),
-            ('{"value": -1e-3, "time": 4}', (-0.001,)),
-            ('\ufeff{"values": [1, 2.5]}', (1, 2.5)),
-            (" [1, 2, 3]\n", (1, 2, 3)),
-        ],
-    )
-    def test_numbers(self, content: str, values: tuple[float, ...]) -> None:
-        assert module.read_result(content.encode(), len(values)) == values
-
-    @pytest.mark.parametrize(
-        ("content", "count", "message"),
-        [
-            ("", 1, "not JSON"),
-            ("3,2", 1, "not JSON: Extra data"),
-            ("\udcff", 1, "not JSON"),
-            ("9" * 5000, 1, "not JSON|not a finite"),
-            ("9" * 400, 1, "not a finite number"),
-            ("[" * 100_000, 1, "nested too deeply|not JSON"),
-            ("[" * 900 + "]" * 900, 1, "not a number"),
-            ("NaN", 1, "nan is not a finite"),
-            ('{"value": -Infinity}', 1, "-inf is not a finite"),
-            ("true", 1, "contains something that is not a number"),
-            ("null", 1, "contains something that is not a number"),
-            ('"3"', 1, "contains something that is not a number"),
-            ('{"values": [1, false]}', 2, "contains something that is not a number"),
-            ('{"loss": 3}', 1, 'either "value" or "values"'),
-            ('{"value": 3, "values": [3]}', 1, 'either "value" or "values"'),
-            ("[]", 1, "it contains 0$"),
-            ("3", 2, "it contains 1$"),
-        ],
-    )
-    def test_not_numbers(self, content: str, count: int, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            module.read_result(content.encode(errors="surrogateescape"), count)
-
     def test_file_takes_precedence(self) -> None:
         assert measure(script('echo 1; echo 2 > "$1"') + " {result} {order}") == (2,)
         assert measure(script('echo text; echo "[2, 3]" > "$1"') + " {result}", values=2) == (2, 3)
@@ -387,6 +300,144 @@ Program("./simulate {{order}}").measure({{"order": [1]}}, 0)
         for thread in threads:
             thread.join()
         assert found == {k: (k,) for k in range(4)}
+
+
+class TestAccidents:
+    """What says nothing about the point, and what does."""
+
+    @pytest.mark.parametrize(
+        ("text", "options", "kind"),
+        [
+            ("kill -9 $$", {}, "signal"),
+            ("kill -TERM $$", {}, "signal"),
+            ("kill -40 $$", {}, "signal"),
+            ("sh -c 'kill -9 $$'", {}, "signal"),  # the shell around it exits with 137
+            ("exit 143", {}, "signal"),
+            ("ulimit -c 0; kill -SEGV $$", {}, "crash"),
+            ("exit 134", {}, "crash"),
+            ("exit 127", {}, "start"),
+            ("exit 126", {}, "start"),
+            ("nosuchprogram", {}, "start"),
+            ("exec sleep 30", {"timeout": 0.1}, "timeout"),
+            ("exit 1", {}, "exit"),
+            ("exit 128", {}, "exit"),
+            ("exit 150", {}, "exit"),
+            ("exit 255", {}, "exit"),
+            ("echo nan", {}, "value"),
+            ("true", {}, "value"),
+        ],
+    )
+    def test_kinds(self, text: str, options: dict[str, Any], kind: module.Ending) -> None:
+        command = script(text) + " {order}"
+        expected = AccidentError if kind in ("signal", "start") else ProgramError
+        with pytest.raises(ProgramError) as caught:
+            measure(command, retries=0, **options)
+        assert type(caught.value) is expected
+        with pytest.raises(AccidentError):
+            measure(command, retries=0, accidents=[kind], **options)
+        with pytest.raises(ProgramError) as caught:
+            measure(command, retries=0, accidents=set(get_args(module.Ending)) - {kind}, **options)
+        assert type(caught.value) is ProgramError
+
+    def test_exit_codes(self) -> None:
+        command = script("exit 75") + " {order}"
+        with pytest.raises(AccidentError, match="exit code 75"):
+            measure(command, accidents=["signal", 75])
+        with pytest.raises(ProgramError) as caught:
+            measure(command, accidents=[76])
+        assert type(caught.value) is ProgramError
+
+    def test_messages(self) -> None:
+        with pytest.raises(AccidentError, match=r"exit code 137 \(128 \+ 9: killed by SIGKILL\) \(the last of 3 runs\)$"):
+            measure(script("exit 137") + " {order}")
+        with pytest.raises(AccidentError, match=r"exit code 127 \(it, or what it runs, was not found\); .*nosuchprogram"):
+            measure("nosuchprogram {order}", shell=True, retries=0)
+
+    def test_a_program_that_cannot_be_started(self) -> None:
+        for command in ("./none {order}", "true {order}"):
+            with pytest.raises(AccidentError, match="could not be started"):
+                measure(command, {"order": ["x" * 200_000]}, retries=0)
+
+    def test_a_script_that_vanishes(self) -> None:
+        """The interpreter only exits with an error."""
+        Path("simulate.py").write_text("print(3)")
+        program = Program(f"{sys.executable} -S simulate.py {{order}}", grace=0.5, retries=0)
+        program.check(["order"], {"order": ["a", "b"]})
+        assert program.measure(ABC, 0) == (3,)
+        Path("simulate.py").unlink()
+        with pytest.raises(AccidentError, match=r"exit code 2; the file 'simulate.py', which .* has vanished"):
+            program.measure(ABC, 0)
+
+    @pytest.mark.parametrize("call", ["Guard", "ChildProcess", "DefaultSelector"])
+    def test_no_room_for_a_program(self, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nothing that was started before is left behind, which the fixture checks for files."""
+
+        def fail(*_: object, **__: object) -> Any:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        monkeypatch.setattr(*((child.selectors, call) if call == "DefaultSelector" else (module, call)), fail)
+        with pytest.raises(AccidentError, match=r"'echo' could not be started: Too many open files; .*ulimit -n"):
+            measure("echo {order}", retries=0)
+
+    def test_accidents_are_repeated_twice(self) -> None:
+        text = "echo x >> runs; [ $(wc -l < runs) = 3 ] && echo 5 || kill -9 $$"
+        assert measure(script(text) + " {order}") == (5,)
+        Path("runs").unlink()
+        with pytest.raises(AccidentError, match=r"killed by SIGKILL$"):
+            measure(script(text) + " {order}", retries=0)
+        with pytest.raises(ProgramError, match=r"killed by SIGKILL$"):
+            measure(script(text) + " {order}", accidents=[])
+
+    def test_a_pause_before_each_repeat(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pauses: list[float] = []
+        monkeypatch.setattr(child.Runs, "pause", lambda self, seconds: pauses.append(seconds))
+        monkeypatch.setattr(module, "RETRY_SECONDS", 1.0)
+        with pytest.raises(AccidentError, match="the last of 4 runs"):
+            measure("./none {order}", retries=3)
+        assert pauses == [1, 2, 4]
+        with pytest.raises(ProgramError, match="the last of 3 runs, which all failed"):
+            measure(script("exit 1") + " {order}", retries=2)
+        assert len(pauses) == 3
+
+    @pytest.mark.parametrize(
+        ("accidents", "message"),
+        [
+            (["timeouts"], "an accident must be one of 'start', .*, got 'timeouts'; did you mean 'timeout'"),
+            ([0], "must be 1..255, got 0"),
+            ([256], "must be 1..255, got 256"),
+        ],
+    )
+    def test_invalid(self, accidents: list[Any], message: str) -> None:
+        with pytest.raises(ArgumentError, match=message):
+            Program("echo {order}", accidents=accidents)
+
+
+class TestValues:
+    """Where the values are; `test_values.py` has the details."""
+
+    def test_pattern(self) -> None:
+        command = script("echo loss=3.2s step 1; echo loss=2.5s step 2; echo done") + " {order}"
+        assert measure(command, patterns=["loss=(.*) step"]) == (2.5,)
+        assert measure(command, values=2, patterns=["loss=(.*) step", "step (.)"]) == (2.5, 2)
+        with pytest.raises(ProgramError, match=r"should match 'lost=', but .* matches nothing .*; its last line: done$"):
+            measure(command, patterns=["lost="])
+        with pytest.raises(ProgramError, match=r"printed nothing .* it should print a line that matches 'x'$"):
+            measure(script("") + " {order}", patterns=["x"])
+
+    def test_key(self) -> None:
+        assert measure(script("""echo '{"loss": 3, "time": 4}'""") + " {order}", keys=["time"]) == (4,)
+        assert measure(script("""echo '{"loss": "12%"}' > $1""") + " {result} {order}", keys=["loss"]) == (12,)
+        with pytest.raises(ProgramError, match=r'printed nothing .* its last line should be a JSON object with "loss"$'):
+            measure(script("") + " {order}", keys=["loss"])
+
+    def test_a_pattern_and_a_result_file(self) -> None:
+        program = Program("echo {order} {result}", patterns=["x"])
+        with pytest.raises(ArgumentError, match="use one of them"):
+            program.check(["order"], {"order": ["a"]})
+
+    def test_hint(self) -> None:
+        with pytest.raises(ProgramError, match=r"'3.2s' is not a number; --pattern and --key read numbers with units"):
+            measure(script("echo 3.2s") + " {order}")
 
 
 class TestRetries:

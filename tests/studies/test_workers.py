@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy
 from optuna.trial import FrozenTrial, TrialState
 
 import mergebo as mb
+from mergebo.errors import AccidentError, StorageError
 from mergebo.integrations.optuna import params
 from mergebo.studies import Study, StudyConfig, create, workers
 from mergebo.studies.attributes import REASON, RETRY_OF, STOPPED
 from mergebo.studies.program import Program
+from mergebo.studies.trials import state_of
+from program_helpers import script
 from worker_helpers import (
     BEATING,
     FAIL,
@@ -81,6 +86,125 @@ def test_workers_read_the_trials_twice_for_each_of_them(tmp_path: Path) -> None:
     started.join()
     assert len(made.completed()) == 6
     assert len(reads) == 1 + 2 * 6 + 1
+
+
+class TestAccidents:
+    """Trials whose program was killed from outside, or could not be started."""
+
+    def workers(self, budget: int, text: str, jobs: int = 1, **options: Any) -> workers.Workers:
+        """Workers on a study in the current folder, with a program that knows how many runs have begun."""
+        config = StudyConfig(mb.Space(order=mb.Permutation(items=list("abcdef"))), "random")
+        made = create("journal:///storage", "study", config, resume=True)
+        lock = "until mkdir lock 2>/dev/null; do sleep 0.02; done; echo >> runs; n=$(wc -l < runs); rmdir lock"
+        command = script(f"{lock}\n{text}\necho $n") + " {order}"
+        started = workers.Workers(made, Program(command, retries=0), budget, jobs, pause=0.02, **options)
+        started.start()
+        return started
+
+    def states(self, started: workers.Workers) -> list[str]:
+        return [state_of(trial) for trial in started.study.trials()]
+
+    def test_they_do_not_count(self, program_folder: Path) -> None:
+        started = self.workers(4, "[ $((n % 3)) = 0 ] || kill -9 $$")
+        started.join()
+        assert self.states(started) == ["cancelled", "cancelled", "done"] * 4
+        assert [trial.value for trial in started.study.completed()] == [3, 6, 9, 12]
+        assert not self.workers(4, "exit 1").join()
+        assert len(self.states(started)) == 12, "the budget is spent"
+        reasons = {trial.user_attrs.get(REASON) for trial in started.study.trials() if state_of(trial) == "cancelled"}
+        assert reasons == {"the program was killed by SIGKILL"}
+
+    def test_three_in_a_row_stop_the_workers(self, program_folder: Path) -> None:
+        """A program that vanishes does not burn the budget, whatever there was before."""
+        started = self.workers(30, "[ $n = 4 ] && rm simulate; [ $n = 2 ] && exit 1")
+        with pytest.raises(AccidentError, match=r"^3 trials in a row ended by accident; the last one: .*No such file"):
+            started.join()
+        assert self.states(started) == ["done", "failed", "done", "done", *["cancelled"] * 3]
+        resumed = self.workers(6, "")
+        resumed.join()
+        assert self.states(resumed).count("done") == 5
+
+    def test_a_failure_is_not_one_of_them(self, program_folder: Path) -> None:
+        started = self.workers(3, "[ $n = 1 ] || { [ $((n % 3)) = 0 ] && exit 1; kill -9 $$; }")
+        started.join()
+        assert self.states(started) == ["done", "cancelled", "failed", "cancelled", "cancelled", "failed"]
+
+    def test_programs_that_run_are_finished(self, program_folder: Path) -> None:
+        started = self.workers(30, "while [ $n = 1 ] && [ ! -e go ]; do sleep 0.02; done; [ $n = 1 ] || kill -9 $$", jobs=2)
+        wait_until(lambda: started.error is not None)
+        assert self.states(started).count("pending") == 1
+        Path("go").touch()
+        with pytest.raises(AccidentError):
+            started.join()
+        assert sorted(self.states(started)) == [*["cancelled"] * 3, "done"]
+
+    def test_an_interrupted_trial_that_is_cancelled_is_not_resumed(self, program_folder: Path) -> None:
+        started = self.workers(1, "sleep 60")
+        wait_until(lambda: Path("runs").exists() and not Path("lock").exists())
+        started.stop()
+        started.join()
+        assert self.states(started) == ["queued"]
+        resumed = self.workers(1, "[ $n = 2 ] && kill -9 $$")
+        resumed.join()
+        assert self.states(resumed) == ["cancelled", "done"]
+        assert [trial.user_attrs.get(RETRY_OF) for trial in resumed.study.trials()] == [[0], None]
+
+    def test_a_time_limit_lets_programs_finish(self, program_folder: Path) -> None:
+        started = self.workers(9, "while [ ! -e go ]; do sleep 0.02; done", time_limit=0.1)
+        wait_until(Path("runs").exists)
+        time.sleep(0.1)
+        Path("go").touch()
+        started.join()
+        assert started.timed_out
+        assert self.states(started) == ["done"]
+        (trial,) = started.study.trials()
+        assert 0.1 < (started.study.seconds(trial) or 0) < 60
+        resumed = self.workers(3, "", time_limit=60)
+        resumed.join()
+        assert not resumed.timed_out
+        assert self.states(resumed) == ["done"] * 3
+
+
+class TestWaitingForAServer:
+    AWAY = sqlalchemy.exc.OperationalError("connect", {}, Exception("Connection refused\n\tIs the server running?"))
+
+    def attempts(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> tuple[Any, list[str], list[int]]:
+        """An action that fails twice, messages to the user, and its calls."""
+        monkeypatch.setattr(workers, "PAUSE", 0.01)
+        calls: list[int] = []
+
+        def action() -> str:
+            calls.append(1)
+            if len(calls) < 3:
+                raise StorageError("the storage cannot be opened") from error
+            return "opened"
+
+        return action, [], calls
+
+    def test_until_it_responds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        action, warned, calls = self.attempts(monkeypatch, self.AWAY)
+        assert workers.wait_for_server("postgresql://u:secret@h/d", action, warned.append) == "opened"
+        assert len(calls) == 3
+        message = "the storage postgresql://u:***@h/d does not respond: Connection refused; waiting for it up to 600 s"
+        assert warned == [message]
+
+    def test_not_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        action, warned, calls = self.attempts(monkeypatch, self.AWAY)
+        monkeypatch.setattr(workers, "STORAGE_TIMEOUT", 0)
+        with pytest.raises(StorageError):
+            workers.wait_for_server("postgresql://h/d", action, warned.append)
+        assert len(calls) == 2
+
+    def test_not_for_other_errors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for error in (
+            sqlalchemy.exc.OperationalError("connect", {}, Exception("password authentication failed")),
+            sqlalchemy.exc.OperationalError("insert", {}, sqlite3.OperationalError("Connection refused")),
+            ValueError("Connection refused"),
+        ):
+            action, warned, calls = self.attempts(monkeypatch, error)
+            with pytest.raises(StorageError):
+                workers.wait_for_server("postgresql://h/d", action, warned.append)
+            assert (len(calls), warned) == (1, [])
 
 
 @on(["journal"])
@@ -425,6 +549,28 @@ if SERVER:  # otherwise there is nothing to test or to skip
             hold.unlink()
         place.wait(far, here)
         place.check(10)
+
+    @on(SERVERS)
+    def test_a_worker_that_starts_in_an_outage_waits(place: Place) -> None:
+        place.wait(place.optimize(1))
+        with Outage(place):
+            process = place.optimize(3)
+            output = place.folder / "out.1"
+            wait_until(lambda: output.exists() and "does not respond" in output.read_text())
+            time.sleep(0.5)
+            assert process.is_alive()
+            assert "waiting for it up to 600 s" in output.read_text()
+        place.wait(process)
+        place.check(3)
+
+    @on(SERVERS)
+    def test_a_worker_does_not_wait_for_a_database_that_does_not_exist(place: Place) -> None:
+        url, place.url = place.url, place.url.replace("/mergebo_", "/another_")
+        process = place.optimize(3)
+        place.wait(process, status=2, seconds=workers.STORAGE_TIMEOUT / 2)
+        assert "does not exist" in place.output(process)
+        assert "waiting" not in place.output(process)
+        place.url = url
 
     @on(SERVERS)
     def test_a_long_outage_of_the_server(place: Place) -> None:

@@ -1,10 +1,21 @@
-"""Running the user's program for one trial, and reading the value that it reports; `mergebo.studies.command` is its command.
+"""Running the user's program for one trial. Its command is that of `mergebo.studies.command`, its values of `.values`.
 
 The environment variables `MERGEBO_POINT` and `MERGEBO_TRIAL` hold the point, as JSON, and the trial number, too.
 
-The program reports its value as the last word of the last line that it prints, such as `3.2`, `loss: 3.2` or `loss=3.2`;
-several objectives are several words. To `{result}` it writes `3.2`, `[3.2, 5]`, `{"value": 3.2}` or `{"values": [3.2, 5]}`.
-A nonzero exit code is a failure, whatever was reported.
+A run may end without values in these ways. Each is a failure, which says something about the point, or an accident, which
+does not; `Program.accidents` are those that are accidents.
+
+| kind | the program |
+|---|---|
+| `start` | could not be started: it is missing, may not be run, or the system has no room for it |
+| `signal` | was ended from outside: by `SIGKILL` (as when the memory is full), `SIGTERM`, `SIGHUP` or the like |
+| `crash` | ended itself by a signal: `SIGSEGV`, `SIGABRT`, `SIGFPE` or the like |
+| `timeout` | took too long |
+| `exit` | ended with another exit code than 0 |
+| `value` | reported no number |
+
+Shells, containers and batch systems report by exit codes how a program ended: 126 and 127 are `start`, and 128 plus the
+number of one of these signals is the kind of that signal.
 """
 
 from __future__ import annotations
@@ -13,42 +24,50 @@ import errno
 import json
 import math
 import os
-import re
-import selectors
 import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NoReturn, get_args
 
 from mergebo._text import excerpt
+<<<<<<< HEAD
 from mergebo.errors import ArgumentError, CancelledError, ProgramError
 from mergebo.studies.addresses import address
+=======
+from mergebo.errors import AccidentError, ArgumentError, CancelledError, MergeboError, ProgramError, unknown_choice
+from mergebo.studies.addresses import address
+from mergebo.studies.child import DRAIN_SECONDS, ChildProcess, Guard, Runs
+>>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
 from mergebo.studies.command import SHELL, Command, as_json, shell_text
+from mergebo.studies.logs import RunLog, make_log_folder
+from mergebo.studies.values import TAIL_BYTES, Reader, output_lines
 
-__all__ = ["Program"]
+__all__ = ["ACCIDENTS", "Ending", "Program"]
 
-TAIL_BYTES = 64 * 1024
-"""Number of bytes kept of the output of a program: the last ones."""
+Ending = Literal["start", "signal", "crash", "timeout", "exit", "value"]
+"""How a run can end without values; see the top of this module."""
+ACCIDENTS: tuple[Ending, ...] = ("signal", "start")
+"""The ways to end that are accidents by default."""
+
+ACCIDENT_RETRIES = 2
+"""How many times a run is repeated after an accident by default."""
+RETRY_SECONDS = 1.0
+"""Seconds to wait before the first repeat after an accident; twice as long before the second one, and so on."""
 MAX_RESULT_BYTES = 1024 * 1024
 """Maximum size of a result file."""
 GRACE_SECONDS = 2.0
 """Seconds between asking a program to terminate and killing it."""
-DRAIN_SECONDS = 1.0
-"""Seconds to keep reading after a program has ended, since its children may hold its output open for ever."""
-POLL_SECONDS = 0.05
-"""Seconds between checks of a running program that prints nothing."""
 OPERATORS = frozenset({"|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1", "&>"})
 """Arguments that suggest that the command was meant for a shell."""
 
+<<<<<<< HEAD
 
 # Running the program
 
@@ -250,20 +269,64 @@ def _lines(tail: bytes | bytearray) -> list[str]:
     """The lines that are not blank; an ellipsis marks output that was cut, so that its first line is never a number."""
     text = ("…" if len(tail) > TAIL_BYTES else "") + tail[-TAIL_BYTES:].decode(errors="replace")
     return [line.strip() for line in text.splitlines() if line.strip()]
+=======
+SIGNALS = {each.value: each.name for each in signal.Signals}
+CRASHES = {
+    getattr(signal, name)
+    for name in ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGPIPE", "SIGSEGV", "SIGSYS", "SIGTRAP", "SIGXCPU", "SIGXFSZ")
+    if hasattr(signal, name)
+}
+"""Signals that a program causes by what it does; all others come from outside."""
+FROM_OUTSIDE = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, signal.SIGTERM}
+"""Signals from outside that exit codes of 128 and more stand for; programs may use the others for themselves."""
+START_CODES = {126: "may not be run", 127: "was not found"}
+"""Exit codes by which a shell says that what it should run cannot be started."""
+>>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
+
+
+def _environment(command: str) -> dict[str, str]:
+    """The environment of the program: without a password of the storage, unless the command uses it."""
+    environment, storage = dict(os.environ), "MERGEBO_STORAGE"
+    if storage in environment and storage not in command and address(environment[storage]) != environment[storage]:
+        del environment[storage]
+    return environment
 
 
 def _last_errors(tail: bytes | bytearray) -> str:
     """The last lines of the standard error, as the end of a message."""
-    lines = _lines(tail)[-5:]
+    lines = output_lines(tail)[-5:]
     return f"; its standard error ends: {excerpt(' | '.join(lines), 500)}" if lines else ""
+
+
+def _start_message(program: str, error: OSError) -> str:
+    """Why a program could not be started."""
+    hint = {
+        errno.ENOEXEC: "; a script must begin with a line such as #!/bin/sh",
+        errno.E2BIG: "; the point is too long for the arguments and the environment of a program",
+        errno.EMFILE: "; this process has too many open files (ulimit -n)",
+        errno.EAGAIN: "; there are too many processes (ulimit -u)",
+    }.get(error.errno or 0, "")
+    where = f" ({error.filename})" if error.filename not in (None, program) else ""
+    return f"the program {program!r} could not be started: {error.strerror}{where}{hint}"
 
 
 def _exit_message(code: int) -> str:
     """A description of an exit code."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    known = -code in set(signal.Signals)
-    return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
+    if code < 0:
+        return f"was killed by {SIGNALS.get(-code, f'signal {-code}')}"
+    meaning = f" (it, or what it runs, {START_CODES[code]})" if code in START_CODES else ""
+    if code - 128 in FROM_OUTSIDE | CRASHES:
+        meaning = f" (128 + {code - 128}: killed by {SIGNALS[code - 128]})"
+    return f"ended with exit code {code}{meaning}"
+
+
+def _ending(code: int) -> Ending:
+    """The kind of end that an exit code other than 0 stands for."""
+    if code in START_CODES:
+        return "start"
+    if -code in CRASHES or code - 128 in CRASHES:
+        return "crash"
+    return "signal" if code < 0 or code - 128 in FROM_OUTSIDE else "exit"
 
 
 # The program
@@ -274,43 +337,71 @@ class Program:
     """The user's program: a command with placeholders, which are listed in `mergebo.studies.command`.
 
     After `timeout` seconds, a run and all processes of its group are asked to terminate, and `grace` seconds later killed. A
-    failed run is repeated up to `retries` times; `values` is the number of values that the program reports. Several threads
-    may call `measure` at once.
+    run is repeated up to `retries` times; by default, one that failed is not repeated, and one that ended by accident is
+    repeated twice, after a pause. `accidents` are the kinds of end that are accidents, or exit codes.
+
+    `values` is the number of values that the program reports; `patterns` or `keys` say where, see `mergebo.studies.values`.
+    `logs` is a folder for what it prints, see `mergebo.studies.logs`. Several threads may call `measure` at once.
     """
 
     command: str
     shell: bool = False
     timeout: float | None = None
-    retries: int = 0
+    retries: int | None = None
     values: int = 1
     grace: float = GRACE_SECONDS
-    _runs: _Runs = field(default_factory=_Runs, init=False, repr=False, compare=False)
+    accidents: Collection[Ending | int] = ACCIDENTS
+    patterns: Collection[str] = ()
+    keys: Collection[str] = ()
+    logs: Path | None = None
+    _runs: Runs = field(default_factory=Runs, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not self.timeout > 0:
             raise ArgumentError(f"the timeout must be more than 0 seconds, got {self.timeout}")
-        if self.retries < 0:
+        if self.retries is not None and self.retries < 0:
             raise ArgumentError(f"retries must be 0 or more, got {self.retries}")
-        if self.values < 1:
-            raise ArgumentError(f"a program must report at least one value, got values={self.values}")
         if not self.grace >= 0:
             raise ArgumentError(f"the grace period must be 0 seconds or more, got {self.grace}")
+        for each in self.accidents:
+            if isinstance(each, int) and not 0 < each < 256:
+                raise ArgumentError(f"an exit code that is an accident must be 1..255, got {each}")
+            if isinstance(each, str) and each not in get_args(Ending):
+                raise unknown_choice("an accident", each, get_args(Ending))
+        self._reader  # noqa: B018 (raises errors of the patterns and keys)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(self.values, tuple(self.patterns), tuple(self.keys))
 
     @cached_property
     def _command(self) -> Command:
         return Command(self.command, self.shell)
 
     def check(self, names: Collection[str], orders: Mapping[str, Collection[Any]]) -> None:
-        """Raise an error if the command cannot work; nothing is run.
+        """Raise an error if the command cannot work; nothing is run, and the folder of logs is created.
 
         `names` are the names of all variables. `orders` maps each variable that is an order, which the command must
         contain, to its items.
         """
         self._command.check_placeholders(names, orders)
+        if self.patterns and self._command.writes_file:
+            raise ArgumentError("--pattern searches what the program prints, which {result} replaces; use one of them")
         if self.shell:
             self._check_syntax()
         else:
             self._check_program()
+        self._files  # noqa: B018 (those that are there now)
+        if self.logs is not None:
+            make_log_folder(self.logs)
+
+    @cached_property
+    def _files(self) -> list[str]:
+        """The files that the command names, such as a script for an interpreter."""
+        if self.shell:
+            return []
+        words = [word.texts[0] for word in self._command.words if not word.placeholders]
+        return [word for word in words if Path(word).is_file()]
 
     def _check_syntax(self) -> None:
         """Let the shell parse the command without running it."""
@@ -336,18 +427,25 @@ class Program:
         )
 
     def measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
-        """Run the program for a point, with retries if it fails; returns the values that it reports."""
+        """Run the program for a point, with retries; returns the values that it reports.
+
+        Raises a `ProgramError` if the last run failed, and an `AccidentError` if it ended by accident.
+        """
         runs = 0
         while True:
             runs += 1
             try:
                 return self._measure(point, number)
             except ProgramError as error:
-                if runs <= self.retries:
+                accident = isinstance(error, AccidentError)
+                if runs <= (self.retries if self.retries is not None else ACCIDENT_RETRIES if accident else 0):
+                    if accident:
+                        self._runs.pause(RETRY_SECONDS * 2 ** (runs - 1))
                     continue
                 if runs == 1:
                     raise
-                raise ProgramError(f"{error} (the last of {runs} runs, which all failed)") from None
+                all_failed = "" if accident else ", which all failed"
+                raise type(error)(f"{error} (the last of {runs} runs{all_failed})") from None
 
     def stop(self) -> None:
         """Terminate the running programs, from another thread; `measure` raises `CancelledError` from now on.
@@ -359,6 +457,7 @@ class Program:
 
     def _measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
         """One run."""
+<<<<<<< HEAD
         environment = {**_environment(self.command), "MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
         with self._runs.count(), self._folder() as folder:
             result = folder / "result.json"
@@ -368,14 +467,49 @@ class Program:
                 ended = process.ended
                 if ended:
                     process.read_until(lambda: process.drained, DRAIN_SECONDS)
+=======
+        with self._runs.count(), RunLog(self.logs, number) as log:
+            try:
+                values = self._run(point, number, log)
+            except MergeboError as error:
+                log.record(accident=isinstance(error, AccidentError), error=str(error))
+                raise
+            log.record(values=values)
+            return values
+
+    def _run(self, point: Mapping[str, Any], number: int, log: RunLog) -> tuple[float, ...]:
+        written = as_json(point)
+        variables = {"MERGEBO_TRIAL": str(number), "MERGEBO_POINT": written}
+        with ExitStack() as stack:
+            program = self._command.words[0].texts[0]
+            try:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True))
+                result = Path(folder) / "result.json"
+                arguments = self._command.arguments(point, number, result)
+                program = arguments[0]
+                log.record(point=json.loads(written), command=arguments)
+                guard = stack.enter_context(Guard(folder, self.grace))
+                process = ChildProcess(arguments, {**_environment(self.command), **variables}, self.grace, log.write)
+            except OSError as error:
+                self._fail("start", _start_message(program, error))
+            with process:
+                guard.protect(process.pid)
+                ended = process.wait(lambda: self._runs.stopped, self.timeout or math.inf)
+            log.record(exit_code=process.exit_code if ended else None)
+>>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
             if not ended and self._runs.stopped:
                 raise CancelledError("stopped: the program was terminated before it reported a value")
+            errors = _last_errors(process.errors)
             if not ended:
-                raise ProgramError(
-                    f"the program took longer than {self.timeout:g} s and was terminated{_last_errors(process.errors)}"
-                )
-            return self._read(process, result)
+                self._fail("timeout", f"the program took longer than {self.timeout:g} s and was terminated{errors}")
+            if process.exit_code:
+                self._fail_with_code(process.exit_code, errors)
+            try:
+                return self._read(process, result)
+            except ValueError as error:
+                self._fail("value", str(error))
 
+<<<<<<< HEAD
     @contextmanager
     def _folder(self) -> Iterator[Path]:
         """A folder for the result file, which is left behind if this process is killed; only made if it is needed."""
@@ -390,35 +524,41 @@ class Program:
         code = process.process.returncode
         if code:
             raise ProgramError(f"the program {_exit_message(code)}{_last_errors(process.errors)}")
+=======
+    def _fail(self, ending: Ending, message: str, code: int = 0) -> NoReturn:
+        """Raise the error for a run without values."""
+        accident = ending in self.accidents or (code > 0 and code in self.accidents)
+        raise (AccidentError if accident else ProgramError)(message)
+
+    def _fail_with_code(self, code: int, errors: str) -> NoReturn:
+        """Raise the error for an exit code other than 0."""
+        ending, missing = _ending(code), [name for name in self._files if not Path(name).exists()]
+        vanished = ""
+        if ending == "exit" and missing:
+            ending, vanished = "start", f"; the file {missing[0]!r}, which the command names, has vanished"
+        self._fail(ending, f"the program {_exit_message(code)}{vanished}{errors}", code)
+
+    def _read(self, process: ChildProcess, result: Path) -> tuple[float, ...]:
+        """The values of a program that has ended with exit code 0."""
+>>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
         if self._command.writes_file:
             return self._read_file(result)
-        lines = _lines(process.output)
-        if not lines:
-            raise ProgramError(
-                f"the program printed nothing and {_exit_message(code)}; it should print {self._expected} at the end of its "
-                f"last line{_last_errors(process.errors)}"
-            )
-        try:
-            return read_line(lines[-1], self.values)
-        except ValueError as error:
-            raise ProgramError(
-                f"the last line printed by the program should end with {self._expected}, but {error}: {excerpt(lines[-1])}"
-            ) from None
+        if not output_lines(process.output):
+            errors = _last_errors(process.errors)
+            raise ValueError(f"the program printed nothing and {_exit_message(0)}; {self._reader.instruction}{errors}")
+        return self._reader.read_output(process.output)
 
     def _read_file(self, result: Path) -> tuple[float, ...]:
+        expected = self._reader.expected
         if not result.is_file():
-            raise ProgramError(f"the program did not write {self._expected} to the file passed as {{result}}")
+            raise ValueError(f"the program did not write {expected} to the file passed as {{result}}")
         content = b""
         try:
             with result.open("rb") as file:
                 content = file.read(MAX_RESULT_BYTES + 1)
             if len(content) > MAX_RESULT_BYTES:
                 raise ValueError(f"it is larger than {MAX_RESULT_BYTES} bytes")
-            return read_result(content, self.values)
+            return self._reader.read_file(content)
         except (OSError, ValueError) as error:
             text = excerpt(content[-TAIL_BYTES:].decode(errors="replace"))
-            raise ProgramError(f"the result file should contain {self._expected}, but {error}: {text}") from None
-
-    @property
-    def _expected(self) -> str:
-        return "a number" if self.values == 1 else f"{self.values} numbers"
+            raise ValueError(f"the result file should contain {expected}, but {error}: {text}") from None

@@ -6,11 +6,14 @@ Each worker takes the next trial until the budget is spent. The storage coordina
   it counts, by its position among all trials: trials beyond the budget, or with the point of an earlier one, are discarded.
 - An interrupted trial, whose worker was stopped or died, has failed without a reason. Any free worker creates a trial that
   retries it; if two do so at the same moment, the first one counts.
+
+A trial whose program ended by accident is cancelled: it does not count, and its point may be proposed again.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import random
 import threading
@@ -23,22 +26,33 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from mergebo._typing import Rows
-from mergebo.errors import CancelledError, ExhaustedError, ProgramError, StorageError
+from mergebo.errors import AccidentError, CancelledError, ExhaustedError, ProgramError, StorageError
 from mergebo.studies.addresses import command_line
-from mergebo.studies.attributes import DISCARDED, REASON, RETRY_OF, STOPPED, WORKER
+from mergebo.studies.attributes import CANCELLED, DISCARDED, REASON, RETRY_OF, STOPPED, WORKER
 from mergebo.studies.heartbeat import Heartbeat
 from mergebo.studies.processes import is_dead, is_here, this_process
 from mergebo.studies.program import Program
-from mergebo.studies.storage import add_trial, database_error, fail_unless_running, remove_session, set_user_attr, trial_id
+from mergebo.studies.storage import (
+    add_trial,
+    address,
+    database_error,
+    fail_unless_running,
+    remove_session,
+    server_outage,
+    set_user_attr,
+    trial_id,
+)
 from mergebo.studies.study import Study
 from mergebo.studies.trials import PointsSeen, counted_trials, params_of, was_interrupted
 
-__all__ = ["UNREACHABLE", "Workers"]
+__all__ = ["UNREACHABLE", "Workers", "wait_for_server"]
 
 logger = logging.getLogger(__name__)
 
 MAX_INITIAL_FAILURES = 5
 """Number of failures, without a single result, after which the program is assumed to be broken."""
+MAX_ACCIDENTS = 3
+"""Number of trials in a row that end by accident, after which no more are started."""
 MAX_RETRIES = 3
 """Number of workers that may die while evaluating the same trial."""
 STORAGE_TIMEOUT = 600.0
@@ -54,11 +68,31 @@ RUNNING, COMPLETE, FAIL, WAITING = TrialState.RUNNING, TrialState.COMPLETE, Tria
 Result = TypeVar("Result")
 
 
+def wait_for_server(url: str, action: Callable[[], Result], warn: Callable[[str], None] = logger.warning) -> Result:
+    """Run an action on a storage before workers start or after they have ended; while its server is away, wait as they do.
+
+    Other errors, such as a wrong password or a host that does not exist, are raised at once.
+    """
+    deadline = None
+    while True:
+        try:
+            return action()
+        except (StorageError, *UNREACHABLE) as error:
+            outage = server_outage(error)
+            if outage is None or (deadline is not None and time.monotonic() > deadline):
+                raise
+            if deadline is None:
+                warn(f"the storage {address(url)} does not respond: {outage}; waiting for it up to {STORAGE_TIMEOUT:g} s")
+                deadline = time.monotonic() + STORAGE_TIMEOUT
+            time.sleep(PAUSE)
+
+
 class Workers:
     """Threads that evaluate trials of a study until the budget is spent; `start` them, then `join`.
 
     They check every `pause` seconds what other workers do, and whether a storage that did not respond does so again. `warn`
-    is called with what a user must know at once.
+    is called with what a user must know at once. After `time_limit` seconds, no more trials are started; those that run are
+    finished.
     """
 
     def __init__(
@@ -68,6 +102,7 @@ class Workers:
         budget: int,
         jobs: int = 1,
         *,
+        time_limit: float | None = None,
         pause: float = PAUSE,
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
@@ -75,6 +110,7 @@ class Workers:
         self.program = program
         self.budget = budget
         self.jobs = jobs
+        self.time_limit = time_limit
         self.pause = pause
         self.warn = warn
         self.finished: queue.Queue[FrozenTrial] = queue.Queue()
@@ -82,12 +118,17 @@ class Workers:
         self.stopped = threading.Event()
         self.exhausted: ExhaustedError | None = None
         """Set when every point has been tried before the budget is spent."""
+        self.timed_out = False
+        """Whether the time limit ended the work before the budget was spent."""
         self.error: BaseException | None = None
         self._me = this_process()
         self._lock = threading.Lock()
         self._running: dict[int, int] = {}
         """Running trials of these workers: the trial id in the storage by trial number."""
         self._failures = 0
+        self._accidents = 0
+        """Number of trials that ended by accident since one that did not."""
+        self._deadline = math.inf
         self._threads: list[threading.Thread] = []
         self._heartbeat = Heartbeat(study.optuna, lambda: list(self._running.values()))
         self._initial_count = 0
@@ -100,6 +141,8 @@ class Workers:
 
     def start(self) -> None:
         """Start the threads."""
+        if self.time_limit is not None:
+            self._deadline = time.monotonic() + self.time_limit
         self.study.proposer  # noqa: B018 (made once, before the threads need it)
         self._initial_count = len(self._retry(self.study.all_trials))
         self._heartbeat.start()
@@ -131,6 +174,8 @@ class Workers:
         try:
             while (trial := self._take()) is not None:
                 self._evaluate(trial)
+        except AccidentError as error:  # other programs that run are not affected, and end first
+            self.error = self.error or error
         except BaseException as error:  # it would be lost with the thread
             self.error = self.error or error
             self.stop()
@@ -145,10 +190,17 @@ class Workers:
             values = self.program.measure(point, number)
         except CancelledError:
             self._end(number, {STOPPED: True})
+        except AccidentError as error:
+            self.finished.put(self._end(number, {CANCELLED: True, REASON: str(error)}))
+            self._accidents += 1
+            if self._accidents >= MAX_ACCIDENTS:
+                raise AccidentError(f"{self._accidents} trials in a row ended by accident; the last one: {error}") from error
         except ProgramError as error:
+            self._accidents = 0
             self.finished.put(self._end(number, {REASON: str(error)}))
             self._abort_if_hopeless(str(error))
         else:
+            self._accidents = 0
             self.finished.put(self._end(number, {}, values))
 
     def _abort_if_hopeless(self, reason: str) -> None:
@@ -192,14 +244,17 @@ class Workers:
 
     def _take(self) -> FrozenTrial | None:
         """The next trial to evaluate; None if there are no more. Waits while workers elsewhere, which may die, have some."""
-        while not self.stopped.is_set():
+        while not self.stopped.is_set() and self.error is None:
             with self._lock:
                 trials = self._retry(self._read)
                 counted = self._counted(trials)
                 abandoned = self._lost_trial(trials) or next((each for each in counted if self._is_abandoned(each)), None)
                 if abandoned is None and (self.exhausted or len(counted) >= self.budget):
-                    if not [trial for trial in counted if self._is_awaited(trial)]:
+                    if time.monotonic() > self._deadline or not any(map(self._is_awaited, counted)):
                         return None
+                elif time.monotonic() > self._deadline:
+                    self.timed_out = True
+                    return None
                 else:
                     taken = self._begin(trials) if abandoned is None else self._resume(abandoned, trials)
                     if taken is not None:
