@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from cli_helpers import (
     wait_for,
     works,
 )
+from mergebo.studies import program, workers
 from mergebo.studies.workers import Workers
 
 
@@ -342,3 +344,102 @@ def test_the_live_table() -> None:
     assert (output.status, output.err) == (0, "")
     assert "[/] :smile:: 4 of 4 trials, 0 running" in output.out
     assert "best so far" in output.out
+
+
+@pytest.mark.slow
+def test_a_program_that_vanishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "RETRY_SECONDS", 0.01)
+    Path("simulate").write_text("#!/bin/sh\necho >> runs; [ $(wc -l < runs) = 5 ] && rm simulate; echo 1\n")
+    Path("simulate").chmod(0o755)
+    output = optimize("./simulate {order}", 24, "--json")
+    assert output.status == 1
+    assert output.err.startswith("mergebo: stopped, since 3 trials in a row ended by accident; the last one: the program ")
+    assert "'./simulate' could not be started: No such file or directory (the last of 3 runs)" in output.err
+    *trials, summary = output.lines
+    assert [trial["state"] for trial in trials] == ["done"] * 5 + ["cancelled"] * 3
+    assert (summary["done"], summary["failed"], summary["cancelled"]) == (5, 0, 3)
+    assert "study: 5 done, 3 cancelled" in works("show").out
+    output = optimize(script("print(2)") + " {order}", 6)
+    assert output.status == 0
+    assert "study has 5 trials; resuming." in output.out
+    assert "6 trials, 3 cancelled\n" in output.out
+
+
+@pytest.mark.slow
+def test_what_is_an_accident() -> None:
+    code = "import os, signal, sys\nn = int(os.environ['MERGEBO_TRIAL'])\n"
+    code += "if n % 2: sys.exit(75)\nif n == 2: os.kill(os.getpid(), signal.SIGKILL)\nprint(n)"
+    output = optimize(script(code) + " {order}", 5, "--accidents", "75", "--retries", 0)
+    assert output.status == 0
+    assert "trial 1: cancelled: the program ended with exit code 75  " in output.out
+    assert "trial 2: failed: the program was killed by SIGKILL  " in output.out
+    assert "4 trials, 1 failed, 4 cancelled\n" in output.out
+    assert "did you mean 'timeout'" in refused(
+        "optimize", "--items", "a,b", "--budget", 1, "--command", "ls {order}", "--accidents", "signal,timeuot"
+    )
+    output = optimize(script(code) + " {order}", 3, "--accidents", "none", "--study", "strict")
+    assert "1 trials, 2 failed\n" in output.out
+
+
+@pytest.mark.slow
+def test_logs_and_durations() -> None:
+    code = "import sys; print('step'); print(1.5); print('careful', file=sys.stderr)"
+    assert optimize(script(code) + " {order}", 2, "--logs", "logs/deep").status == 0
+    assert Path("logs/deep/1.out").read_text() == "step\n1.5\n"
+    assert Path("logs/deep/1.err").read_text() == "careful\n"
+    shown = works("show", "--json").json["trials"]
+    logged = json.loads(Path("logs/deep/1.json").read_text())
+    assert logged["point"] == shown[1]["point"]
+    assert logged["values"] == [1.5]
+    assert 0 < logged["seconds"] < shown[1]["seconds"] < 60
+    table = works("show").out.splitlines()
+    assert table[-3].split() == ["trial", "value", "time"]
+    assert table[-1].split()[2:4] == [f"{shown[1]['seconds']:.3g}", "s"]
+    header, *rows = csv.reader(works("export").out.splitlines())
+    assert header[-1] == "duration (s)"
+    assert [row[-1] for row in rows] == [f"{trial['seconds']:.3f}" for trial in shown]
+    works("new", "by-hand", "--items", "a,b,c,d", "--method", "random")
+    works("ask", "--study", "by-hand")
+    works("tell", 0, 1, "--study", "by-hand")
+    assert "time" not in works("show", "--study", "by-hand").out
+    assert "seconds" not in works("show", "--study", "by-hand", "--json").json["trials"][0]
+    assert "cannot be written: Not a directory" in refused(
+        "optimize", "--items", "a,b", "--budget", 1, "--command", "ls {order}", "--logs", "simulate.py/logs"
+    )
+
+
+@pytest.mark.slow
+def test_values_by_pattern_and_key() -> None:
+    code = "print('loss=7 s'); print('loss=' + '950ms'); print('{\"size\": \"12%\", \"loss\": 3}')"
+    command = script(code) + " {order}"
+    assert optimize(command, 1, "--pattern", "loss=(.*)", "--json").lines[0]["value"] == 0.95
+    two = ["--direction", "minimize"] * 2
+    assert optimize(command, 1, "--key", "loss", "--key", "size", *two, "--json", "--study", "two").lines[0]["value"] == [
+        3,
+        12,
+    ]
+    arguments = ["optimize", "--items", "a,b,c", "--budget", 1, "--command", "ls {order}"]
+    assert "is not a regular expression" in refused(*arguments, "--pattern", "(")
+    assert "use one of them" in refused(*arguments, "--pattern", "x", "--key", "y")
+    assert "--key must be given once for each objective; got 2 for one" in refused(*arguments, "--key", "x", "--key", "y")
+
+
+@pytest.mark.slow
+def test_a_time_limit() -> None:
+    command = script("import time; time.sleep(0.3); print(1)") + " {order}"
+    output = optimize(command, 20, "--time-limit", 0.2)
+    assert output.status == 0
+    assert "The time limit of 0.2 s is over; the same command continues the study.\n1 trials\n" in output.out
+    assert "study has 1 trials; resuming" in optimize(command, 2, "--time-limit", 60).out
+
+
+def test_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr(workers, "STORAGE_TIMEOUT", 0.1)
+    monkeypatch.setattr(workers, "PAUSE", 0.1)
+    output = optimize("echo {order} 1", 3, "--storage", "postgresql://u:secret@127.0.0.1:1/db")
+    assert output.status == 2
+    waiting, error = output.err.splitlines()
+    assert waiting.startswith("mergebo: the storage postgresql://u:***@127.0.0.1:1/db does not respond: connection ")
+    assert waiting.endswith("; waiting for it up to 0.1 s")
+    assert "cannot be opened" in error
