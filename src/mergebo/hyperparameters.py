@@ -91,8 +91,8 @@ class VariancePriors(Priors):
     """Normal priors of log lengthscales and log noise, and of the log variance that the kernel gives the observed values.
 
     At their mean distance d, this variance is `s (1 - exp(-d / 2 l^2))`. Values are standardised, so it is about 1, whatever
-    the lengthscale. A prior of s itself makes long lengthscales unlikely, with which the kernel becomes linear in its features,
-    since s has to grow with them; and it lets the evidence of few observations choose too small a variance.
+    the lengthscale. A prior of s itself makes long lengthscales unlikely, with which the kernel becomes linear in its
+    features, since s has to grow with them; and it lets the evidence of few observations choose too small a variance.
     """
 
     lengthscale: Prior = (1.0, 1.0)

@@ -107,13 +107,6 @@ class TestOutput:
         measure(run + ' "$MERGEBO_STORAGE"', ABC, shell=True)  # the command says that it is needed
         assert Path("storage").read_text().strip() == "postgresql://u:secret@h/db"
 
-    def test_only_a_result_file_needs_a_folder(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """Each one is left behind if this process is killed."""
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
-        assert measure(script("echo 1") + " {order}") == (1,)
-        with pytest.raises(FileNotFoundError):
-            measure(script("echo 1 > $1") + " {result} {order}")
-
     def test_environment(self) -> None:
         point = {"order": ["b", "ä\n"], "heat": 3}
         assert measure(script("printenv MERGEBO_POINT > point; echo $MERGEBO_TRIAL") + " {order}", point) == (7,)

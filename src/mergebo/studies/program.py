@@ -37,14 +37,9 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 from mergebo._text import excerpt
-<<<<<<< HEAD
-from mergebo.errors import ArgumentError, CancelledError, ProgramError
-from mergebo.studies.addresses import address
-=======
 from mergebo.errors import AccidentError, ArgumentError, CancelledError, MergeboError, ProgramError, unknown_choice
 from mergebo.studies.addresses import address
 from mergebo.studies.child import DRAIN_SECONDS, ChildProcess, Guard, Runs
->>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
 from mergebo.studies.command import SHELL, Command, as_json, shell_text
 from mergebo.studies.logs import RunLog, make_log_folder
 from mergebo.studies.values import TAIL_BYTES, Reader, output_lines
@@ -67,209 +62,6 @@ GRACE_SECONDS = 2.0
 OPERATORS = frozenset({"|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1", "&>"})
 """Arguments that suggest that the command was meant for a shell."""
 
-<<<<<<< HEAD
-
-# Running the program
-
-
-def _start(arguments: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program in a process group of its own, which can be terminated as a whole."""
-    try:
-        return subprocess.Popen(
-            arguments,
-            bufsize=0,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env=environment,
-        )
-    except OSError as error:
-        hint = {
-            errno.ENOEXEC: "; a script must begin with a line such as #!/bin/sh",
-            errno.E2BIG: "; the point is too long for the arguments and the environment of a program",
-        }.get(error.errno or 0, "")
-        raise ProgramError(f"the program {arguments[0]!r} could not be started: {error.strerror}{hint}") from None
-
-
-def _environment(command: str) -> dict[str, str]:
-    """The environment of the program: without a password of the storage, unless the command uses it."""
-    environment, storage = dict(os.environ), "MERGEBO_STORAGE"
-    if storage in environment and storage not in command and address(environment[storage]) != environment[storage]:
-        del environment[storage]
-    return environment
-
-
-class _Process:
-    """A running program. All its output is read, so that it never blocks, and only the end is kept."""
-
-    def __init__(self, process: subprocess.Popen[bytes], grace: float) -> None:
-        self.process = process
-        self.grace = grace
-        self.output, self.errors = bytearray(), bytearray()
-        self._pipes = selectors.DefaultSelector()
-        for pipe, tail in ((process.stdout, self.output), (process.stderr, self.errors)):
-            assert pipe is not None
-            self._pipes.register(pipe, selectors.EVENT_READ, tail)
-
-    def __enter__(self) -> _Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            if not self.ended:
-                self.terminate()
-            self._read(0)
-        finally:
-            self._pipes.close()
-            for pipe in (self.process.stdout, self.process.stderr):
-                assert pipe is not None
-                pipe.close()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the program itself has ended; its children may still run."""
-        return self.process.poll() is not None
-
-    @property
-    def drained(self) -> bool:
-        """Whether all writers have closed the output."""
-        return not self._pipes.get_map()
-
-    def read_until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Read until a condition holds, or until the time is over; returns whether it holds."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                return False
-            self._read(min(remaining, POLL_SECONDS))
-        return True
-
-    def _read(self, seconds: float) -> None:
-        """Read the available output, or wait for some."""
-        if self.drained and not self.ended:
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(seconds)  # returns as soon as it ends, which is usually now
-            return
-        for key, _ in self._pipes.select(seconds):
-            chunk = os.read(key.fd, TAIL_BYTES)
-            key.data.extend(chunk)
-            del key.data[: -TAIL_BYTES - 1]  # one byte more, to know that the output was cut
-            if not chunk:
-                self._pipes.unregister(key.fileobj)
-
-    def terminate(self) -> None:
-        """Ask the process group to terminate, and kill what still runs after the grace period."""
-        try:
-            if self._send(signal.SIGTERM):
-                self.read_until(lambda: not self._send(0), self.grace)
-        finally:
-            if self._send(signal.SIGKILL):
-                self.read_until(lambda: self.ended, self.grace)
-
-    def _send(self, signum: int) -> bool:
-        """Send a signal to the group; returns whether any process received it."""
-        self.process.poll()  # otherwise a zombie would count
-        try:
-            os.killpg(self.process.pid, signum)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
-
-
-class _Runs:
-    """Counts the running programs of all threads."""
-
-    def __init__(self) -> None:
-        self.stopped = False
-        self._count = 0
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def count(self) -> Iterator[None]:
-        """Count one run; raises `CancelledError` after `stop`."""
-        with self._changed:
-            if self.stopped:
-                raise CancelledError("stopped: no more programs are started")
-            self._count += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._count -= 1
-                self._changed.notify_all()
-
-    def stop(self, seconds: float) -> None:
-        """Start no more runs, and wait until the current ones have noticed."""
-        with self._changed:
-            self.stopped = True
-            self._changed.wait_for(lambda: not self._count, seconds)
-
-
-# Reading the result
-
-
-def read_line(line: str, count: int) -> tuple[float, ...]:
-    """The last `count` words of a line as numbers; `loss=3.2`, `loss: 3.2` and `loss = 3.2` count as one word.
-
-    >>> read_line("step 7, loss: 0.5 time=3e1", 2)
-    (0.5, 30.0)
-    """
-    words = re.sub(" ?([=:]) ?", r"\1", " ".join(line.split())).split()
-    if len(words) < count:
-        raise ValueError(f"it has {len(words)} word{'s' * (len(words) != 1)}")
-    return tuple(_number(word) for word in words[-count:])
-
-
-def _number(word: str) -> float:
-    """A word as a number; a label may precede it."""
-    *labels, text = re.split("[=:]", word)
-    try:
-        if "_" in text or (labels and labels[-1] and not re.search(r"[^\W\d_]", labels[-1])):
-            raise ValueError  # 12:30 is a time of day
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"'{excerpt(word, 50)}' is not a number") from None
-    return _finite(value)
-
-
-def _finite(value: float) -> float:
-    try:
-        value = float(value)
-    except OverflowError:
-        value = math.inf
-    if not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number")
-    return value
-
-
-def read_result(content: bytes, count: int) -> tuple[float, ...]:
-    """The `count` numbers of a result file."""
-    try:
-        data = json.loads(content)
-    except RecursionError:
-        raise ValueError("its JSON is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"it is not JSON: {error}") from None
-    if isinstance(data, dict):
-        keys = [key for key in ("value", "values") if key in data]
-        if len(keys) != 1:
-            raise ValueError('an object must have either "value" or "values"')
-        data = data[keys[0]]
-    numbers = data if isinstance(data, list) else [data]
-    if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
-        raise ValueError("it contains something that is not a number")
-    if len(numbers) != count:
-        raise ValueError(f"it contains {len(numbers)}")
-    return tuple(_finite(number) for number in numbers)
-
-
-def _lines(tail: bytes | bytearray) -> list[str]:
-    """The lines that are not blank; an ellipsis marks output that was cut, so that its first line is never a number."""
-    text = ("…" if len(tail) > TAIL_BYTES else "") + tail[-TAIL_BYTES:].decode(errors="replace")
-    return [line.strip() for line in text.splitlines() if line.strip()]
-=======
 SIGNALS = {each.value: each.name for each in signal.Signals}
 CRASHES = {
     getattr(signal, name)
@@ -281,7 +73,6 @@ FROM_OUTSIDE = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, si
 """Signals from outside that exit codes of 128 and more stand for; programs may use the others for themselves."""
 START_CODES = {126: "may not be run", 127: "was not found"}
 """Exit codes by which a shell says that what it should run cannot be started."""
->>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
 
 
 def _environment(command: str) -> dict[str, str]:
@@ -457,17 +248,6 @@ class Program:
 
     def _measure(self, point: Mapping[str, Any], number: int) -> tuple[float, ...]:
         """One run."""
-<<<<<<< HEAD
-        environment = {**_environment(self.command), "MERGEBO_TRIAL": str(number), "MERGEBO_POINT": as_json(point)}
-        with self._runs.count(), self._folder() as folder:
-            result = folder / "result.json"
-            started = _start(self._command.arguments(point, number, result), environment)
-            with _Process(started, self.grace) as process:
-                process.read_until(lambda: process.ended or self._runs.stopped, self.timeout or math.inf)
-                ended = process.ended
-                if ended:
-                    process.read_until(lambda: process.drained, DRAIN_SECONDS)
-=======
         with self._runs.count(), RunLog(self.logs, number) as log:
             try:
                 values = self._run(point, number, log)
@@ -496,7 +276,6 @@ class Program:
                 guard.protect(process.pid)
                 ended = process.wait(lambda: self._runs.stopped, self.timeout or math.inf)
             log.record(exit_code=process.exit_code if ended else None)
->>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
             if not ended and self._runs.stopped:
                 raise CancelledError("stopped: the program was terminated before it reported a value")
             errors = _last_errors(process.errors)
@@ -509,22 +288,6 @@ class Program:
             except ValueError as error:
                 self._fail("value", str(error))
 
-<<<<<<< HEAD
-    @contextmanager
-    def _folder(self) -> Iterator[Path]:
-        """A folder for the result file, which is left behind if this process is killed; only made if it is needed."""
-        if not self._command.writes_file:
-            yield Path()
-            return
-        with tempfile.TemporaryDirectory(prefix="mergebo-", ignore_cleanup_errors=True) as folder:
-            yield Path(folder)
-
-    def _read(self, process: _Process, result: Path) -> tuple[float, ...]:
-        """The values of a program that has ended."""
-        code = process.process.returncode
-        if code:
-            raise ProgramError(f"the program {_exit_message(code)}{_last_errors(process.errors)}")
-=======
     def _fail(self, ending: Ending, message: str, code: int = 0) -> NoReturn:
         """Raise the error for a run without values."""
         accident = ending in self.accidents or (code > 0 and code in self.accidents)
@@ -540,7 +303,6 @@ class Program:
 
     def _read(self, process: ChildProcess, result: Path) -> tuple[float, ...]:
         """The values of a program that has ended with exit code 0."""
->>>>>>> cb1e034 (Programs: accidents are not failures, logs, values by pattern or key, and an end with their worker)
         if self._command.writes_file:
             return self._read_file(result)
         if not output_lines(process.output):
