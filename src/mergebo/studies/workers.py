@@ -27,14 +27,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mergebo._typing import Rows
 from mergebo.errors import AccidentError, CancelledError, ExhaustedError, ProgramError, StorageError
-from mergebo.studies.addresses import command_line
+from mergebo.studies.addresses import address, command_line
 from mergebo.studies.attributes import CANCELLED, DISCARDED, REASON, RETRY_OF, STOPPED, WORKER
 from mergebo.studies.heartbeat import Heartbeat
 from mergebo.studies.processes import is_dead, is_here, this_process
 from mergebo.studies.program import Program
 from mergebo.studies.storage import (
     add_trial,
-    address,
     database_error,
     fail_unless_running,
     remove_session,
