@@ -15,8 +15,8 @@ HIDDEN = "***"
 """What is shown instead of a password."""
 FILE = re.compile(r"(sqlite|journal):///", re.IGNORECASE)
 """The beginning of the address of a file, in which `:` and `@` are part of its name."""
-SCHEME = re.compile(r"[a-z][\w+.-]*:/+", re.IGNORECASE)
-"""The beginning of an address, which may have too few or too many slashes."""
+SCHEME = re.compile(r"(postgres|mysql|mariadb|oracle|mssql|redis|sqlite|journal)[\w+.-]*:/+", re.IGNORECASE)
+"""The beginning of an address, which may have too few or too many slashes; any other `word:` may be a user."""
 IS_SECRET = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
 """What is found in the name of a setting that is a password, or in a value that contains such settings."""
 SETTING = re.compile(r"([^?&=]+)(=)([^&]*)")
