@@ -100,7 +100,7 @@ def test_studies_without_results() -> None:
         output = run(*arguments)
         assert (output.status, output.out) == (1, "")
         assert "no results yet" in output.err
-    assert works("export").out == "trial,state,value,order 1,order 2,order 3,noise,reason\n"
+    assert works("export").out == "trial,state,value,order 1,order 2,order 3,noise,reason,duration (s)\n"
     assert "there are none yet" in refused("tell", 0, 1)
     works("ask")
     assert run("best").status == 1

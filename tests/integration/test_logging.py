@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 import mergebo as mb
 from benchmark_records import KILLER
 from mergebo import studies
-from mergebo.acquisition import AcquisitionFunction
+from mergebo.acquisition import AcquisitionFunction, Feasibility
 from mergebo.experiments import Job, run_jobs
 from mergebo.gp import GP, cholesky_with_jitter
 from mergebo.integrations.optuna import PermutationSampler, suggest
@@ -66,7 +66,13 @@ class Stuck:
     incumbents, moves = 1, ("swap",)
 
     def maximise(
-        self, model: GP, function: AcquisitionFunction, best: float, history: History, rng: np.random.Generator
+        self,
+        model: GP,
+        function: AcquisitionFunction,
+        best: float,
+        history: History,
+        rng: np.random.Generator,
+        feasibility: Feasibility | None = None,
     ) -> tuple[Any, Any]:
         return history.rows, np.zeros(len(history.rows))
 

@@ -146,7 +146,7 @@ def test_it_is_stored_and_exported(tmp_path: Path) -> None:
     again = studies.load(url)
     assert again.space == SPACE
     table = table_text(again)
-    assert table.startswith("trial,state,value,route 1,route 2,route 3,route 4,route 5,wind,noise,reason\n")
+    assert table.startswith("trial,state,value,route 1,route 2,route 3,route 4,route 5,wind,noise,reason,duration (s)\n")
     (tmp_path / "winds.csv").write_text(table)
     other = studies.create(url, "others", StudyConfig(SPACE))
     add_results(other, read_table(other, tmp_path / "winds.csv"), "winds.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,10 @@ class Choice(Variable):
     @property
     def width(self) -> int:
         return 1
+
+    @property
+    def log_size(self) -> float:
+        return math.log(self.size)
 
     @property
     def size(self) -> float:

@@ -19,8 +19,6 @@ __all__ = ["Integer", "Numeric", "Real"]
 
 MAX_EXACT_INTEGER = 1 << 53
 """The largest integer up to which floats are exact: rows with a real variable are floats throughout."""
-DISTINCT_NUMBERS = 10
-"""Values of a number that are too far apart for one to tell much of the next."""
 FINEST_STEP = 7
 """Steps of a real number are 1/2, 1/4, ... 2^-FINEST_STEP of its range."""
 
@@ -59,10 +57,6 @@ class Numeric(Variable):
     @property
     def width(self) -> int:
         return 1
-
-    @property
-    def log_size(self) -> float:
-        return math.log(min(self.size, DISTINCT_NUMBERS))
 
     def to_unit(self, values: ArrayLike) -> Floats:
         """Values of any shape, scaled to 0 (low) to 1 (high), by their logarithms with `log`."""

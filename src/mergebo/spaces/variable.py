@@ -22,6 +22,8 @@ __all__ = ["Variable"]
 Predicate: TypeAlias = Callable[[Any], object]
 """Whether a value is feasible."""
 
+MAX_DISTINCT = 10
+"""Number of values of an ordinary variable that are far apart, at most."""
 MAX_ENUMERATED = 50_000
 """Largest number of points of a space that are enumerated."""
 
@@ -52,8 +54,8 @@ class Variable(ABC):
 
     @property
     def log_size(self) -> float:
-        """The logarithm of the number of values that matter to how much a search explores; an estimate if need be."""
-        return math.log(self.size)
+        """The logarithm of the number of values that are so far apart that one tells little of the next; an estimate."""
+        return math.log(min(self.size, MAX_DISTINCT))
 
     # Sampling.
 
