@@ -23,6 +23,13 @@ Outcome: TypeAlias = tuple[State, Any, Any]
 """The state of a finished trial, its value and its noise."""
 
 
+def same_point(a: Any, b: Any) -> bool:
+    """Whether two points are equal, which may be arrays or dictionaries of them."""
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same_point(a[name], b[name]) for name in a)
+    return bool(np.all(a == b)) if isinstance(a, np.ndarray) and np.shape(a) == np.shape(b) else bool(np.array_equal(a, b))
+
+
 class _Copied:
     """A field that gives a copy whenever it is read, so that nobody changes what the object holds."""
 
@@ -50,8 +57,17 @@ class Trial:
     noise_std: Any = None
     """Standard deviation of the value, or of each, if it was given."""
 
+    def __eq__(self, other: object) -> bool:
+        """Points may be arrays, which have no truth value when they are compared."""
+        if type(self) is not type(other):
+            return NotImplemented
+        one, two = vars(self), vars(other)
+        return all(same_point(one[name], two[name]) if name == "point" else one[name] == two[name] for name in one)
 
-@dataclass(frozen=True)
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False)
 class Recommendation(Trial):
     """The point with the best posterior mean, for noisy values. `value` is that mean, not a measurement.
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import runpy
 import sys
@@ -127,10 +128,10 @@ def test_botorch_loop(run: Callable[..., Names]) -> None:
 
 
 def test_optuna_study(run: Callable[..., Names]) -> None:
-    names = run("optuna_study", "--seeds", "1")
-    studies = {name: study for name, (study,) in names["studies"].items()}
-    assert studies["PermutationSampler"].best_value < min(studies["TPE"].best_value, studies["random"].best_value)
-    for study in studies.values():
+    names = run("optuna_study", "--seeds", "2")
+    means = {name: np.mean([study.best_value for study in studies]) for name, studies in names["studies"].items()}
+    assert means["PermutationSampler"] < min(means["TPE"], means["random"])
+    for study in itertools.chain(*names["studies"].values()):
         assert len(study.trials) == names["TRIALS"]
         assert all(is_before(trial.user_attrs["order"], "benches", "railings") for trial in study.trials)
     assert "solvent is thinner" in str(names["explanation"])
